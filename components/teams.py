@@ -153,9 +153,9 @@ def with_former(settings: Settings) -> Settings:
     former = tuple(name for name in quotas if name not in named)
     for name in sorted({*former, *(team.name for team in teams)}):
         pulumi.warn(
-            f"{'teams' if name in named else 'access and teams'} of the stack file no longer name '{name}': its namespace "
-            f"keeps its quotas, policies and queue. To end them: kubectl delete namespace {name}, which deletes what "
-            "runs there, then pulumi refresh and pulumi up"
+            f"{'teams' if name in named else 'access and teams'} of the stack file no longer name '{name}': its "
+            f"namespace keeps its quotas, policies and queue. To end them: kubectl delete namespace {name}, which "
+            "deletes what runs there, then pulumi refresh and pulumi up"
         )
     file = settings.file.model_copy(update={"teams": (*settings.teams, *teams)})
     return replace(settings, file=file, former_namespaces=former)

@@ -13,6 +13,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-pol
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sys
@@ -49,10 +50,10 @@ _ALL_OR_GPUS: Final = ("", *RESOURCES.values())
 _JOB_OF_A_SET: Final = "jobset.sigs.k8s.io/job-key"
 """A label of the pods of JobSets."""
 _DOMAINS: Final = (
-    "(^|[/.-])(host|hostname|rack|block|subblock|layer|slice|pool|nodepool|agentpool|nodegroup)(-[0-9]+)?$"
+    "(^|[/.-])((host|hostname|rack|block|subblock|slice|pool|nodepool|agentpool|nodegroup)(-[0-9]+)?|layer-3)$"
 )
-"""Labels of nodes by which a JobSet may have some alone. Labels of all nodes in a cluster, a region or a zone are none
-of these: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
+"""Labels of nodes by which a JobSet may have some alone. Labels of all nodes in a cluster, a region or a zone, or of
+most in a zone (the layers of AWS' network above the third), are none of these: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
 _APART: Final = [name for names in COUNTED_APART.values() for name in names]
 """Devices by names that no quota counts."""
 _DISKS: Final = (
@@ -66,6 +67,8 @@ _VARIABLE: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_GPUS: Final = ("", "none", "void")
 """Its values by which a container gets none:
 https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go"""
+_NO_GPUS_ENCODED: Final = [base64.b64encode(value.encode()).decode() for value in _NO_GPUS]
+"""The same in the ``data`` of a Secret."""
 _NAMES_NO_GPUS: Final = (
     f"c.?env.orValue([]).all(e, e.name != '{_VARIABLE}' || (!has(e.valueFrom) && e.?value.orValue('') in "
     f"{json.dumps(_NO_GPUS)})) && "
@@ -190,6 +193,7 @@ def gpu_name_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         namespaces=_named(namespaces),
         variable=_VARIABLE,
         no_gpus=json.dumps(_NO_GPUS),
+        encoded=json.dumps(_NO_GPUS_ENCODED),
         names_no_gpus=_NAMES_NO_GPUS,
     )
 
@@ -236,7 +240,8 @@ def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterat
         if namespace not in settings.user_namespaces:
             continue
         if each["kind"] in ("ConfigMap", "Secret"):
-            if by_variable and (each.get("data") or {}).get(_VARIABLE, "") not in _NO_GPUS:
+            none = _NO_GPUS if each["kind"] == "ConfigMap" else _NO_GPUS_ENCODED
+            if by_variable and (each.get("data") or {}).get(_VARIABLE, "") not in none:
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} has {_VARIABLE}, which envFrom passes on"
         else:
             reasons = _reasons(each, namespace in high, claims, share, slices.get(namespace))

@@ -48,6 +48,9 @@ NAMESPACE_LIMITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("pods", "count/jobs.batch", "count/replicasets.apps", "count/resourceclaims.resource.k8s.io"), "2000"
     ),
+    # With those that have ended, or are deleted and stay for a finalizer. kube-controller-manager leaves 12500 that
+    # have ended: https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/
+    "count/pods": "20000",
     **dict.fromkeys(
         (
             *("services", "count/serviceaccounts", "count/replicationcontrollers", "count/cronjobs.batch"),

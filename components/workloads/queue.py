@@ -70,13 +70,14 @@ class JobQueue(pulumi.ComponentResource):
             objects.declare(f"{name}-{flavor['metadata']['name']}", flavor, self, installed)
             for flavor in (*flavors_of(pools), *([manifest(_API, "ResourceFlavor", _TEAM_FLAVOR)] if teams else []))
         ]
-        shared = objects.declare(f"{name}-shared", cluster_queue(pools, teams), self, installed, *flavors)
+        # Before the queue that had these GPUs, which admits no job while it borrows from a cohort without any. No other
+        # queue is in the cohort yet, so that nobody has them twice.
+        cohort = [objects.declare(f"{name}-cohort", cohort_of(pools), self, installed, *flavors)] if teams else []
+        shared = objects.declare(f"{name}-shared", cluster_queue(pools, teams), self, installed, *flavors, *cohort)
         queues = {DEFAULT_NAMESPACE: (QUEUE, shared)}
-        # After the queue that had these GPUs before: together they would have twice as many for a moment.
-        cohort = [objects.declare(f"{name}-cohort", cohort_of(pools), self, shared)] if teams else []
         for team in teams:
             own = team_queue(team, pools)
-            quota = objects.declare(f"{name}-quota-of-{team.name}", team_cohort(team, pools), self, *cohort)
+            quota = objects.declare(f"{name}-quota-of-{team.name}", team_cohort(team, pools), self, shared)
             declared = objects.declare(f"{name}-of-{team.name}", own, self, quota)
             queues[team.name] = (own["metadata"]["name"], declared)
         for each in namespaces:

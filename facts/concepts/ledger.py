@@ -53,6 +53,8 @@ _POOL_LABEL = "gpucluster.dev/pool"
 # Objects of people have up to 1.5 MiB, a multiple of that in memory: https://etcd.io/docs/v3.6/dev-guide/limit/
 _PAGE = 20
 _TRIES = 5
+_LONGEST_NAME = 253
+"""https://kubernetes.io/docs/concepts/overview/working-with-objects/names/; a kubelet's events have its node's as UID."""
 _EVENT_SECONDS = 30
 """How long events of one kind are read. People write events, too, any number of them, and a run has 240 seconds."""
 # Where Kubernetes mounts the account and serves its API in every pod; a rehearsal has other places.
@@ -823,11 +825,11 @@ def _node_events(reason: str) -> list[tuple[str, str, int]]:
 
 
 def _events(selected: str) -> Iterator[tuple[Any, Any]]:
-    """What they are about, and the events that match. People write events, too: those without a name and UID are none
-    of Kubernetes'."""
+    """What they are about, and the events that match. People write events, too: those without a name and UID, or with
+    longer ones than an object has, are none of Kubernetes', and have no room in a ConfigMap."""
     for event in _list(_EVENTS, f"&fieldSelector={quote(selected)}", _EVENT_SECONDS):
         about = event.get("involvedObject") or {}
-        if about.get("name") and about.get("uid"):
+        if all(0 < len(about.get(key) or "") <= _LONGEST_NAME for key in ("name", "uid")):
             yield about, event
 
 

@@ -76,7 +76,7 @@ def test_people_get_no_more_of_what_no_quota_of_gpus_counts_than_an_administrato
         "services.nodeports",
     }
     # What may have a megabyte in etcd, which ends all writes of the cluster when it is full.
-    limited |= {"count/configmaps", "count/secrets", "count/jobs.batch", "pods"}
+    limited |= {"count/configmaps", "count/secrets", "count/jobs.batch", "pods", "count/pods"}
     limited |= {f"{name}.storageclass.storage.k8s.io/persistentvolumeclaims" for name in KEYS_OF_ALL.get(cloud, ())}
     assert all(limited < one.inputs["spec"]["hard"].keys() for one in made)
     assert {one.ignore_changes for one in made} == {("spec",)}, "what an administrator allows stays"

@@ -198,6 +198,7 @@ REFUSED = {
     "no JobSets, by a pod of none": of_a_job_set("kubernetes.io/hostname", None),
     "no JobSets, its own among them": of_a_job_set("kubernetes.io/hostname", "two"),
     "no other JobSets on any node": of_a_job_set("kubernetes.io/os"),
+    "no other JobSets below the top of a network": of_a_job_set("topology.k8s.aws/network-node-layer-1"),
     "no other JobSets in a zone": of_a_job_set("topology.kubernetes.io/zone"),
     "no other JobSets in a cluster of a cloud": of_a_job_set("kubernetes.azure.com/cluster"),
     "no JobSets at all": {
@@ -219,6 +220,7 @@ REFUSED = {
         OF_A_CONFIG_MAP, {"prefix": "NVIDIA_VISIBLE_DEVICE", "secretRef": {"name": "one"}}
     ),
     "a ConfigMap for envFrom": keys(NVIDIA_VISIBLE_DEVICES="all"),
+    "a Secret whose bytes are not void": keys("Secret", NVIDIA_VISIBLE_DEVICES="void"),
     "a Secret for envFrom": keys("Secret", NVIDIA_VISIBLE_DEVICES="YWxs", LR="MQ=="),
     "all GPUs in a container that starts first": with_spec(
         1, initContainers=[{"name": "first", "image": "first", "env": [ALL_GPUS]}], tolerations=[GPU]
@@ -261,6 +263,7 @@ ADMITTED = {
     "a ConfigMap without data": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}},
     "a ConfigMap by which a container gets none": keys(NVIDIA_VISIBLE_DEVICES="void"),
     "a Secret": keys("Secret", LR="MQ=="),
+    "a Secret by which a container gets none": keys("Secret", NVIDIA_VISIBLE_DEVICES="dm9pZA=="),
     "a low priority": with_spec(priorityClassName="gpucluster-low"),
     "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
     "a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1})),

@@ -32,7 +32,7 @@ class Settings:
     """A stack file and what it means on ``day``. What is not said here is a key of the file.
 
     ``project`` is the cloud account. ``own``: the pools of a stack that rents no machines; its file has what all stack
-    files have in common, and no region or zones. ``former_namespaces``: those of people that only an earlier file named.
+    files have in common, and no region or zones. ``former_namespaces``: of people, named by an earlier file alone.
     Of a file that is still being checked, the attributes that depend on an invalid key raise ``NotValidYet``, and
     ``gpu_pools`` and ``cpu_pools`` are those of the entries without problems.
     """
@@ -124,7 +124,7 @@ class Settings:
 
     @cached_property
     def user_namespaces(self) -> tuple[str, ...]:
-        """The namespaces in which people run pods: ``default``, those that the file names, and former ones. In a cluster
+        """The namespaces in which people run pods: ``default``, those that the file names, former ones. In a cluster
         that exists the owner decides about ``default``.
 
         They admit no privileged pods (``components/users.py``) and have the policies of

@@ -46,8 +46,8 @@ class Team(Section):
     """A namespace with a resource quota. Its members are developers of the namespace in `access`."""
 
     name: Annotated[StrictStr, AfterValidator(_name)] = Field(
-        description="namespace of the team. It is created if missing. When the team is removed it stays, with its quotas "
-        "and queue"
+        description="namespace of the team. It is created if missing. When the team is removed it stays, with its "
+        "quotas and queue"
     )
     gpus: Annotated[StrictInt, Field(ge=0)] = Field(
         description="maximum GPUs that its pods may request at once (of shared or partitioned GPUs: shares or slices)"

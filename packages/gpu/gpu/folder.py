@@ -33,8 +33,8 @@ IGNORED: Final = frozenset(
 CREDENTIALS: Final = (
     # Shells, code hosts, package indexes, keys
     *("*.env", ".env.*", "env.local", "env.production", ".*_history"),
-    *(".env", ".envrc", "*.git/config", ".git-credentials", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc"),
-    ".yarnrc.yml",
+    *(".env", ".envrc", ".envrc.*", "*.git/config", ".git-credentials", ".gitconfig", ".gnupg", ".netrc", "_netrc"),
+    *(".npmrc", ".pypirc", "pip.conf", ".yarnrc.yml", ".sentryclirc"),
     *(
         ".cargo/credentials*",
         ".composer/auth.json",
@@ -45,14 +45,30 @@ CREDENTIALS: Final = (
         ".htpasswd",
     ),
     *(".m2/settings.xml", "*.kdbx"),
-    *(".ssh", "*id_dsa", "*id_ecdsa", "*id_ed25519", "*id_rsa", "*.jks", "*.key", "*.p12", "*.pem", "*.pfx", "*.ppk"),
+    *(
+        ".ssh",
+        "*id_dsa",
+        "*id_ecdsa",
+        "*id_ecdsa_sk",
+        "*id_ed25519",
+        "*id_ed25519_sk",
+        "*id_rsa",
+        "*.jks",
+        "*.key",
+        "*.p12",
+        "*.pem",
+        "*.pfx",
+        "*.ppk",
+    ),
     # Clouds and clusters
     *(".aws", ".azure", ".boto", ".config/doctl", ".config/gcloud", ".kube", ".oci", ".s3cfg", "*kubeconfig*"),
     *("rclone.conf", ".snowflake", "*-adminsdk-*.json", "token.json"),
     *("application_default_credentials.json", "client_secret*.json", "*credentials*.json", "service[-_]account*.json"),
     # Containers, infrastructure, secret stores, databases
+    *("containers/auth.json", ".dockerconfigjson", "local.settings.json", "*.tfvars.json"),
     *(".docker", ".dockercfg", ".pulumi", ".terraform.d", ".terraformrc", "*.tfstate", "*.tfstate.*", "*.tfvars"),
     *(".vault-token", ".my.cnf", ".pgpass", "secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
+    *("secret.json", "secret.toml", "secret.yaml", "secret.yml", ".cdsapirc"),
     # Machine learning
     *(".cache/huggingface", ".comet.config", ".databrickscfg", ".huggingface", ".kaggle", "kaggle.json", ".modal.toml"),
     *("hf_token", "wandb/settings", ".dvc/config.local"),
@@ -64,6 +80,7 @@ EXAMPLES: Final = (".env.example", ".env.sample", ".env.template")
 """Files of such names that hold none."""
 _IN_JSON: Final = re.compile(rb'"(?:private_key|refresh_token)"\s*:')
 """In keys of Google's service accounts and tokens of its users, whatever the file is called."""
+_PRIVATE_KEY: Final = re.compile(rb"^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----\r?$", re.MULTILINE)
 _OF_KEYS: Final = 64 * 1024
 """Bytes: no such file has more."""
 MOST_BYTES: Final = 8 * PART_BYTES
@@ -159,11 +176,12 @@ def _credentials(name: str) -> str:
 
 
 def _key_file(folder: Path, name: str) -> str:
-    """The file, if it is JSON with a key in it; empty otherwise."""
+    """The file, if it is JSON with a key in it, or a private key; empty otherwise. A program is one that names keys."""
     file = folder / name
-    if not name.lower().endswith(".json") or file.is_symlink() or not file.is_file():
+    if name.endswith((".py", ".sh")) or file.is_symlink() or not file.is_file() or not os.access(file, os.R_OK):
         return ""
-    held = file.stat().st_size <= _OF_KEYS and _IN_JSON.search(file.read_bytes())
+    text = file.read_bytes() if file.stat().st_size <= _OF_KEYS else b""
+    held = _PRIVATE_KEY.search(text) or (name.lower().endswith(".json") and _IN_JSON.search(text))
     return name if held else ""
 
 

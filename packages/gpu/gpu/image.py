@@ -71,10 +71,11 @@ class Builder:
 
     def ignoring(self, folder: Path, file: Path) -> list[str]:
         """Docker finds the ignore file beside the Dockerfile; the others need an option."""
-        own = [(folder / name).read_text(encoding="utf-8") for name in _OWN_LISTS if (folder / name).is_file()]
+        # As names of files have them, in any encoding.
+        lists = [os.fsdecode((folder / name).read_bytes()) for name in _OWN_LISTS if (folder / name).is_file()]
         ignore = file.with_name("Dockerfile.dockerignore")
         # The last line that matches decides.
-        ignore.write_text("\n".join([*own[:1], *_ignored(folder)]) + "\n", encoding="utf-8")
+        ignore.write_bytes(os.fsencode("\n".join([*lists[:1], *_ignored(folder)]) + "\n"))
         return [] if self.name == "docker" else ["--ignorefile", str(ignore)]
 
     def _run(self, arguments: Sequence[str], doing: str, environment: Mapping[str, str] | None = None) -> None:
@@ -105,7 +106,7 @@ def _ignored(folder: Path) -> Iterator[str]:
 
 def dockerfile(folder: Path) -> str:
     """The Dockerfile for a folder without one."""
-    return _TEMPLATE.format(requirements=_REQUIREMENTS if (folder / "requirements.txt").is_file() else "")
+    return _TEMPLATE.format(requirements=_REQUIREMENTS if "requirements.txt" in files_of(folder)[0] else "")
 
 
 def find_builder() -> Builder:

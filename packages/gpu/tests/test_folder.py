@@ -108,6 +108,15 @@ def test_what_holds_credentials_is_left_out_and_named(project: Path, repository:
         ("x-firebase-adminsdk-1.json", "x-firebase-adminsdk-1.json"),
         ("home/.m2/settings.xml", "home/.m2/settings.xml"),
         ("wandb/settings", "wandb/settings"),
+        (".envrc.local", ".envrc.local"),
+        (".pip/pip.conf", ".pip/pip.conf"),
+        ("id_ed25519_sk", "id_ed25519_sk"),
+        ("infra/prod.auto.tfvars.json", "infra/prod.auto.tfvars.json"),
+        ("local.settings.json", "local.settings.json"),
+        (".gitconfig", ".gitconfig"),
+        (".config/containers/auth.json", ".config/containers/auth.json"),
+        ("secret.yaml", "secret.yaml"),
+        ("auth.json", ""),
         ("env.py", ""),
         ("loss_history", ""),
         ("tokenizer.json", ""),
@@ -137,6 +146,26 @@ def test_a_key_in_json_is_left_out_whatever_its_file_is_called(project: Path, ke
     archive = pack(project)
     assert archive.left_out == ("sa.json",)
     assert {"model.json", "large.json"} <= {*contents(archive)}
+
+
+@pytest.mark.parametrize("head", ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY"])
+def test_a_private_key_is_left_out_whatever_its_file_is_called(project: Path, head: str) -> None:
+    key = f"-----BEGIN {head}-----\nMIIEvQ==\n"
+    (project / "deploy.txt").write_text(key)
+    (project / "id_rsa.bak").write_text(key)
+    (project / "README").write_text(f"begins with -----BEGIN {head}-----\n-----BEGIN CERTIFICATE-----\n")
+    (project / "test_keys.py").write_text(f'KEY = """\n{key}"""\n')
+    archive = pack(project)
+    assert archive.left_out == ("deploy.txt", "id_rsa.bak")
+    assert {"README", "test_keys.py"} <= {*contents(archive)}
+
+
+def test_a_name_in_another_encoding_is_left_out_of_an_image(project: Path, tmp_path: Path) -> None:
+    (project / ".gitignore").write_text("*.log\n")
+    os.close(os.open(os.fsencode(project) + b"/\xfe.log", os.O_CREAT))
+    file = tmp_path / "Dockerfile"
+    Builder("docker").ignoring(project, file)
+    assert b"\n\xfe.log\n" in file.with_name("Dockerfile.dockerignore").read_bytes()
 
 
 def test_an_image_of_the_template_has_what_a_job_would_get(project: Path, tmp_path: Path) -> None:

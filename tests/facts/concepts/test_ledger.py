@@ -245,6 +245,27 @@ def test_an_event_that_a_user_has_left_incomplete_ends_no_run(reason: str, witho
     assert "n1" in names, "what is complete counts"
 
 
+@pytest.mark.parametrize("key", ["name", "uid"])
+def test_an_event_with_a_longer_name_than_objects_have_is_none_of_kubernetes(key: str) -> None:
+    """What is kept of it would have no room in a ConfigMap, so that no run could write any more."""
+    there = cluster()
+    there.run()
+    for number in range(2):
+        there.add_job(f"j{number}", there.now, "l4", end=False)
+        there.add_node(f"n{number}", "l4")
+        there.add_pod(f"j{number}-a1b2c", f"n{number}", job=f"j{number}")
+        there.run_pod(f"j{number}-a1b2c")
+    there.now += HOUR
+    for number in range(2):
+        there.remove_node(f"n{number}")
+    for each in [each for each in there.events if each["involvedObject"]["name"].startswith(("n0", "j0"))]:
+        each["involvedObject"] = {**each["involvedObject"], key: f"n0{'x' * 1_200_000}"}
+    there.run()
+    nodes = [node for day in there.days().values() for node in day.nodes.items()]
+    assert [node.name for _, node in nodes] == ["n1"]
+    assert all(len(uid) + len(node.name) < 1000 for uid, node in nodes)
+
+
 class Text(dict[str, str]):
     """A large part of an object."""
 

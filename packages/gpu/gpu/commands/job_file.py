@@ -18,6 +18,8 @@ from gpu.commands.common import problem_of
 from gpu.yaml_text import text_of
 
 COMMAND: Final = "command"
+_OF_SHELLS: Final = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"))
+_EXAMPLE: Final = "pip install x && python train.py"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})
 _OF_WHO_SUBMITS: Final = frozenset({"yes", "context", "cluster", "team", "registry"})
 """Options that say who gets the job and the folder, unasked: whoever wrote the file is not who submits it."""
@@ -78,13 +80,33 @@ def _opposite(where: str, value: Any) -> bool | None:
 def _value(where: str, name: str, value: Any) -> Any:
     """``command`` and options that may be repeated as lists; of ``env`` and ``sweep`` also a mapping."""
     if name == COMMAND:
-        return shlex.split(value) if isinstance(value, str) else [_text(word) for word in value]
+        return None if value is None else _words(where, value)
     if isinstance(value, Mapping):
         if name not in ("env", "sweep"):
             raise AskError(f"{where}: write one value, not a mapping")
         lists = {key: each if isinstance(each, list) else [each] for key, each in value.items()}
+        if any(isinstance(each, (Mapping, list)) for values in lists.values() for each in values):
+            raise AskError(f"{where}: write one value for each name, or a list of values")
         return [f"{key}={','.join(map(_text, each))}" for key, each in lists.items()]
     return [value] if name in ("env", "sweep", "secret") and not isinstance(value, list) else value
+
+
+def _words(where: str, value: Any) -> list[str]:
+    """The program and its arguments, of a list or of a line that needs no shell. Raises AskError."""
+    remedy = f"write one program, or a shell's: [bash, -c, '{_EXAMPLE}']"
+    if isinstance(value, list):
+        if any(isinstance(word, (Mapping, list)) for word in value):
+            raise AskError(f"{where}: each word is one value; {remedy}")
+        return [_text(word) for word in value]
+    if not isinstance(value, str):
+        raise AskError(f"{where}: {remedy}")
+    try:
+        words = shlex.split(value)
+    except ValueError as error:
+        raise AskError(f"{where}: a quotation mark or \\ is not closed; write a list: [python, train.py]") from error
+    if "\n" in value.strip() or not _OF_SHELLS.isdisjoint(words) or any(word.endswith(";") for word in words):
+        raise AskError(f"{where}: no shell reads this; {remedy}")
+    return words
 
 
 def _text(value: Any) -> str:
