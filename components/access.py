@@ -70,8 +70,13 @@ class Access(pulumi.ComponentResource):
         super().__init__("gpucluster:index:Access", name, None, opts)
         objects, cloud = args.cluster.objects, args.cluster.cloud
         self.namespaces = {
-            namespace: people_namespace(
-                args.cluster, namespace, self, name=f"{name}-namespace-{namespace}", retained=True
+            namespace: (
+                # Under another name it would be made again, and then deleted with what runs in it.
+                people_namespace(args.cluster, namespace, args.cluster)
+                if namespace in args.cluster.settings.workload_namespaces
+                else people_namespace(
+                    args.cluster, namespace, self, name=f"{name}-namespace-{namespace}", retained=True
+                )
             )
             for namespace in (*namespaces(args.entries, args.teams), *args.cluster.settings.former_namespaces)
             if namespace != DEFAULT_NAMESPACE

@@ -68,8 +68,7 @@ def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) 
         if Deployed().names(_CLUSTER):
             refuse([_OWN_CLUSTER], settings)
         return dict(GpuPools("pools", GpuPoolsArgs(settings=settings), options()).outputs)
-    if settings.own is None or settings.own.creates_cluster:
-        settings = with_former(settings)
+    settings = with_former(settings)
     gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
     cluster = Cluster("cluster", ClusterArgs(settings=settings), options())
     admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool), options())

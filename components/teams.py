@@ -46,8 +46,6 @@ _DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
 
 _NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _QUOTA: Final = "kubernetes:core/v1:ResourceQuota"
-_ACCESS: Final = "access-namespace-"
-"""What the names of the namespaces of ``Access`` begin with."""
 _QUOTAS: Final = ("team", "priority")
 
 
@@ -134,31 +132,41 @@ def team_of(name: str, quota: Mapping[str, Any], priority: Mapping[str, Any]) ->
 
 
 def with_former(settings: Settings) -> Settings:
-    """The settings with the namespaces of people that only an earlier stack file named, and with their teams.
+    """The settings with the namespaces of people that only an earlier stack file named, and with their teams; in a
+    cluster of others without those of ``access`` and ``teams``, which are their owner's.
 
     Such a namespace stays in the cluster with what runs in it. Without a quota all pods that wait for it would start,
     and Kueue keeps the queue of a running job, for which an update that deletes it would wait. The state no longer has
     them after an administrator has deleted the namespace, and a ``pulumi refresh``.
     """
     deployed = Deployed()
-    held = {name.removeprefix(_ACCESS) for name in deployed.names(_NAMESPACE) if name.startswith(_ACCESS)}
-    # Earlier versions admitted namespaces of components, whose pods the policies would refuse.
-    held = {name for name in held if not owner_of(name)}
+    own = settings.own is None or settings.own.creates_cluster
+    access = _of_people(deployed, "access-namespace-", "gpucluster:index:Access") if own else set()
+    workloads = _of_people(deployed, "namespace-", "gpucluster:index:Cluster")
     quotas = {
         name: [deployed.outputs(_QUOTA, f"teams-{name}-resourcequota-{each}").get("spec") for each in _QUOTAS]
-        for name in sorted(held.difference(team.name for team in settings.teams))
+        for name in sorted(access.difference(team.name for team in settings.teams))
     }
     teams = [team_of(name, *specs) for name, specs in quotas.items() if all(specs)]
     named = {namespace for entry in settings.access for namespace in entry.namespaces}
     former = tuple(name for name in quotas if name not in named)
-    for name in sorted({*former, *(team.name for team in teams)}):
+    elsewhere = workloads.difference(settings.user_namespaces, access)
+    for name in sorted({*former, *(team.name for team in teams), *elsewhere}):
+        where = "identities and workloads" if name in elsewhere else "teams" if name in named else "access and teams"
         pulumi.warn(
-            f"{'teams' if name in named else 'access and teams'} of the stack file no longer name '{name}': its "
-            f"namespace keeps its quotas, policies and queue. To end them: kubectl delete namespace {name}, which "
-            "deletes what runs there, then pulumi refresh and pulumi up"
+            f"{where} of the stack file no longer name '{name}': its namespace keeps its quotas, policies and queue. "
+            f"To end them: kubectl delete namespace {name}, which deletes what runs there, then pulumi refresh and "
+            "pulumi up"
         )
     file = settings.file.model_copy(update={"teams": (*settings.teams, *teams)})
-    return replace(settings, file=file, former_namespaces=former)
+    return replace(settings, file=file, former_namespaces=former, workload_namespaces=tuple(sorted(workloads)))
+
+
+def _of_people(deployed: Deployed, start: str, parent: str) -> set[str]:
+    """The namespaces of people whose resources in a component of the type ``parent`` have such names."""
+    names = {name.removeprefix(start) for name in deployed.names(_NAMESPACE, parent) if name.startswith(start)}
+    # Earlier versions admitted namespaces of components, whose pods the policies would refuse.
+    return {name for name in names if not owner_of(name)}
 
 
 def required_class(teams: Sequence[Team], namespace: str) -> dict[str, str]:

@@ -62,9 +62,11 @@ class Deployed:
         """The outputs of the resource called ``name``; empty if there is none."""
         return next((outputs for each, outputs in self._of(token) if each == name), {})
 
-    def names(self, token: str) -> frozenset[str]:
-        """The names of the resources of a type."""
-        return frozenset(name for name, _ in self._of(token))
+    def names(self, token: str, parent: str = "") -> frozenset[str]:
+        """The names of the resources of a type, with ``parent`` of those in a component of that type."""
+        chain = f"{parent}${token}" if parent else token
+        urns = (urn.split("::", 3)[2:] for urn in self._resources)
+        return frozenset(name for types, name in urns if types.endswith(chain) and types.split("$")[-1] == token)
 
     def ends(self, token: str, start: str, output: str) -> Mapping[str, str]:
         """Of the resources whose names begin with ``start``: the rest of the name → the value of ``output``."""

@@ -53,7 +53,9 @@ def declare_workloads(
     elif "checkpoints" in cluster.handle.workloads.rights_of_data:
         data.RightsOfData("checkpoints", data.CheckpointBucket, cluster, opts)
     named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
-    namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], user_namespaces)
+    named += [volume.namespace] if volume is not None else []
+    # Deleted with the setting that named it, such a namespace would end all jobs in it.
+    namespaces = _namespaces(cluster, [*named, *settings.workload_namespaces], user_namespaces)
     args = WorkloadArgs(cluster=cluster, namespaces={**user_namespaces, **namespaces}, after=(admin_pool,))
     if reach:
         _declare_identities(cluster, reach, namespaces, opts)

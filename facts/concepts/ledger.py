@@ -54,7 +54,7 @@ _POOL_LABEL = "gpucluster.dev/pool"
 _PAGE = 20
 _TRIES = 5
 _LONGEST_NAME = 253
-"""https://kubernetes.io/docs/concepts/overview/working-with-objects/names/; a kubelet's events have its node's as UID."""
+"""https://kubernetes.io/docs/concepts/overview/working-with-objects/names/; old kubelets write a name as UID."""
 _EVENT_SECONDS = 30
 """How long events of one kind are read. People write events, too, any number of them, and a run has 240 seconds."""
 # Where Kubernetes mounts the account and serves its API in every pod; a rehearsal has other places.

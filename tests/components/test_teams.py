@@ -264,7 +264,8 @@ def after(deployed: Recording, cloud: str, **changes: Any) -> tuple[Recording, s
     updates: list[Recording] = []
 
     def update() -> Recording:
-        updates.append(run_with(one_stack.config(cloud, **QUEUE, **changes), f"one-{cloud}", deployed=deployed))
+        config = one_stack.config(cloud, **{**QUEUE, **changes})
+        updates.append(run_with(config, f"one-{cloud}", deployed=deployed))
         return updates[0]
 
     text = warnings(update)
@@ -307,3 +308,24 @@ def test_a_team_in_a_namespace_that_is_a_components_ends_with_the_stack_file() -
     update, text = after(deployed, "gke")
     assert objects(update) == objects(program("gke", **QUEUE))
     assert text == ""
+
+
+@each_cloud
+def test_a_namespace_of_an_identity_stays_with_its_jobs(cloud: str) -> None:
+    """Deleted with the setting that named it, it would end all jobs in it."""
+    keys: dict[str, Any] = {"workloads": {"queue": {}, "checkpoints": {"serviceAccount": "data/trainer"}}}
+    before = program(cloud, **keys)
+    update, text = after(before, cloud)
+    assert [one.name for one in update.resources if one.name == "namespace-data"] == ["namespace-data"]
+    assert update.named("namespace-limits-in-data").inputs == before.named("namespace-limits-in-data").inputs
+    assert "identities and workloads of the stack file no longer name 'data'" in text
+    assert after(before, cloud, **keys)[1] == ""
+    # Under another name it would be made again, and then deleted.
+    members, text = after(before, cloud, access=developers_of(cloud, "data"))
+    for each in ("namespace-data", "namespace-limits-in-data"):
+        assert members.named(each).urn == before.named(each).urn
+    assert [one for one in members.resources if one.name == "access-namespace-data"] == []
+    assert members.named("access-developers-edit-in-data").inputs["metadata"]["namespace"] == "data"
+    assert text == ""
+    bindings = [one for one in update.resources if one.type.endswith("ValidatingAdmissionPolicyBinding")]
+    assert any("data" in json.dumps(one.inputs["spec"]) for one in bindings)

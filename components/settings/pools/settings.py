@@ -32,7 +32,9 @@ class Settings:
     """A stack file and what it means on ``day``. What is not said here is a key of the file.
 
     ``project`` is the cloud account. ``own``: the pools of a stack that rents no machines; its file has what all stack
-    files have in common, and no region or zones. ``former_namespaces``: of people, named by an earlier file alone.
+    files have in common, and no region or zones.
+    ``former_namespaces``: of people, that an earlier file named in ``access`` or ``teams``;
+    ``workload_namespaces``: that one named elsewhere, whoever names them now.
     Of a file that is still being checked, the attributes that depend on an invalid key raise ``NotValidYet``, and
     ``gpu_pools`` and ``cpu_pools`` are those of the entries without problems.
     """
@@ -43,6 +45,7 @@ class Settings:
     project: str = ""
     own: OwnMachines | ExistingNodes | None = None
     former_namespaces: tuple[str, ...] = ()
+    workload_namespaces: tuple[str, ...] = ()
 
     @property
     def known(self) -> CloudCatalog:
@@ -142,6 +145,7 @@ class Settings:
             *(service.namespace for service in self.workloads.services),
             *([volume.namespace] if volume is not None else []),
             *self.former_namespaces,
+            *self.workload_namespaces,
         ]
         return tuple(dict.fromkeys(named))
 
