@@ -33,7 +33,10 @@ _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 """Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""
 
 _UNREACHABLE_REMEDY: Final = ". If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
-_PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
+_OTHERWISE: Final = ("Background", "Orphan")
+"""How an annotation may have an object deleted; the real provider says Foreground without one:
+https://github.com/pulumi/pulumi-kubernetes/blob/v4.32.0/provider/pkg/metadata/overrides.go
+"""
 
 
 class SimulatedKubernetes(Provider):
@@ -204,7 +207,7 @@ class SimulatedKubernetes(Provider):
         return _state(live if request.preview else self._ready(kind, live, news, manager, timeout), manager)
 
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
-        """Delete the object in the background and wait until it is gone; a patch only gives up its fields."""
+        """Delete the object after its dependents and wait until it is gone; a patch only gives up its fields."""
         if request.type == RELEASE:
             self._releases.delete(id, inputs)
             return
@@ -214,10 +217,8 @@ class SimulatedKubernetes(Provider):
             if kind.patch:
                 self._cluster.relinquish(kind, name, namespace, str(state.get("__fieldManager", "")))
                 return
-            propagation = _PROPAGATION.get(
-                (objects.annotation(inputs, objects.DELETION_PROPAGATION) or "").lower(), "Background"
-            )
-            self._cluster.delete(kind, name, namespace, propagation)
+            propagation = (objects.annotation(inputs, objects.DELETION_PROPAGATION) or "").capitalize()
+            self._cluster.delete(kind, name, namespace, propagation if propagation in _OTHERWISE else "Foreground")
             skips = objects.is_true(inputs, objects.SKIP_AWAIT) and kind.kind in objects.SKIPS_AWAIT_OF_DELETION
             if not skips:
                 until_gone(self._cluster, kind, name, namespace, _timeout(timeout, inputs), self._cancelled)

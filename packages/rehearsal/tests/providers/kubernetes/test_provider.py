@@ -13,10 +13,12 @@ from facts.concepts.kubeconfig import kubeconfig, plugin_user
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.kubernetes_cluster import Resource, config_map, interrupted, workload
 from packages.rehearsal.tests.providers.driver import with_one_unknown
+from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.providers.base import ProviderError, has_unknown
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.helm import RELEASE
+from rehearsal.providers.kubernetes.manifest import DELETION_PROPAGATION
 
 pytestmark = pytest.mark.rehearsal
 
@@ -273,6 +275,26 @@ def test_the_deletion_of_few_kinds_is_not_waited_for(provider: SimulatedKubernet
             held.delete(timeout=1)
 
 
+def test_what_runs_pods_is_gone_after_them(
+    provider: SimulatedKubernetes, control_plane: ControlPlane, namespace: str
+) -> None:
+    """Unless it says otherwise."""
+    for name, otherwise in (
+        ("as-declared", {}),
+        ("before", {DELETION_PROPAGATION: "background"}),
+        ("without", {DELETION_PROPAGATION: "Orphan"}),
+    ):
+        manifest = workload(name, replicas=1)
+        manifest["metadata"]["annotations"] = otherwise
+        manifest["spec"]["template"]["metadata"]["finalizers"] = ["example.com/hold"]
+        runs = Resource(provider, "kubernetes:apps/v1:ReplicaSet")
+        runs.create(manifest)
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+        eventually("a pod", lambda: control_plane.api.list(pods, labelSelector=f"app={name}"))  # noqa: B023
+        with nullcontext() if otherwise else pytest.raises(ProviderError, match="finalizers: foregroundDeletion"):
+            runs.delete(timeout=2)
+
+
 def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: SimulatedKubernetes, namespace: str) -> None:
     service = "kubernetes:core/v1:Service"
     spec = {"selector": {"app": "none"}, "ports": [{"port": 80}]}
@@ -323,7 +345,7 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
     for each in (with_plugin, without):
         each.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
     Resource(with_plugin, CONFIG_MAP).create(config_map("by-exec"))
-    with pytest.raises(ProviderError, match="the rehearsal has no credential plugin gke-gcloud-auth-plugin"):
+    with pytest.raises(ProviderError, match="gke-gcloud-auth-plugin is not installed"):
         Resource(without, CONFIG_MAP, id="default/by-exec").refresh()
 
 
