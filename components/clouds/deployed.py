@@ -60,7 +60,7 @@ class Deployed:
 
     def outputs(self, token: str, name: str) -> Mapping[str, Any]:
         """The outputs of the resource called ``name``; empty if there is none."""
-        return next((outputs for each, outputs in self._of(token) if each == name), {})
+        return self.beginning(token, name).get("", {})
 
     def names(self, token: str, parent: str = "") -> frozenset[str]:
         """The names of the resources of a type, with ``parent`` of those in a component of that type."""
@@ -68,12 +68,14 @@ class Deployed:
         urns = (urn.split("::", 3)[2:] for urn in self._resources)
         return frozenset(name for types, name in urns if types.endswith(chain) and types.split("$")[-1] == token)
 
+    def beginning(self, token: str, start: str) -> Mapping[str, Mapping[str, Any]]:
+        """The outputs of the resources whose names begin with ``start``, by the rest of their names."""
+        return {name.removeprefix(start): outputs for name, outputs in self._of(token, start)}
+
     def ends(self, token: str, start: str, output: str) -> Mapping[str, str]:
         """Of the resources whose names begin with ``start``: the rest of the name → the value of ``output``."""
         return {
-            name.removeprefix(start): str(outputs[output])
-            for name, outputs in self._of(token)
-            if name.startswith(start) and output in outputs
+            name: str(outputs[output]) for name, outputs in self.beginning(token, start).items() if output in outputs
         }
 
     def key_rights(self, token: str, name: str, input: str, current: str | None) -> list[KeyRight]:
@@ -94,12 +96,12 @@ class Deployed:
     def _known_by(self, key: str) -> str:
         return key.lower() if self._caseless else key
 
-    def _of(self, token: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Name and outputs of each resource of a type."""
+    def _of(self, token: str, start: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Name and outputs of each resource of a type whose name begins with ``start``."""
         for urn, resource in self._resources.items():
-            fields = resource.struct_value.fields
-            if fields["type"].string_value == token:
-                yield urn.rpartition("::")[2], rpc.deserialize_properties(fields["outputs"].struct_value)
+            name, fields = urn.rpartition("::")[2], resource.struct_value.fields
+            if name.startswith(start) and fields["type"].string_value == token:
+                yield name, rpc.deserialize_properties(fields["outputs"].struct_value)
 
 
 def _stack_name() -> str:

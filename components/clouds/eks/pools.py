@@ -5,8 +5,8 @@ The program declares no Auto Scaling groups: EKS always drains the nodes of mana
 does not rebalance zones. No setting prevents one thing: on a rebalance recommendation, which is not an interruption
 yet, EKS starts another spot machine and drains the first (same page, "Spot").
 
-A GPU group with nodes keeps its disk, image, machine type and Kubernetes version, and changes them at the first update
-that finds it empty, so that such a change never ends a job.
+A GPU group with nodes keeps its disk, image, machine type and Kubernetes version, and what its labels, taints and tags
+say of its machines. They change at the first update that finds it empty, so that such a change never ends a job.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ import pulumi
 from components.clouds.declare import eks as declare
 from components.clouds.eks.context import NodesContext
 from components.clouds.eks.node_template import eks_taint, image_type, launch_template
-from components.clouds.eks.running_groups import RunningGroup, as_deployed, unless_replaced, unless_running
+from components.clouds.eks.running_groups import (
+    RunningGroup,
+    as_deployed,
+    of_running,
+    scaling_group,
+    tag_of_running,
+    unless_replaced,
+    unless_running,
+)
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
@@ -35,6 +43,8 @@ if TYPE_CHECKING:
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
+_TAG: Final = "aws:autoscaling/tag:Tag"
+_SIZE: Final = "scalingConfig.desiredSize"
 _DIGITS: Final = 8
 
 # The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
@@ -52,7 +62,10 @@ def node_pool(
     ami_type = image_type(pool)
     capacity = capacity_type(pool)
     state = context.deployed.outputs(NODE_GROUP, name)
-    group_name, former = _names(context, state, pool, ami_type, capacity)
+    machines = {"capacityType": capacity, "instanceTypes": list(pool.nodes.machine_types), "amiType": ami_type}
+    former = state.get("nodeGroupName")
+    same = former is not None and _has_machines(context, state, pool, machines)
+    group_name = _name(pool, former, machines, same=same)
     running = context.running(group_name, needs) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     deployed = None if gpus is None else gpus.apply(lambda group: as_deployed(group, state))
@@ -67,7 +80,7 @@ def node_pool(
             deployed, lambda group: list(group.machine_types), list(pool.nodes.machine_types)
         ),
         "amiType": unless_running(deployed, lambda group: group.image_type, ami_type),
-        "labels": dict(pool.nodes.labels),
+        "labels": _labels(pool, gpus, state),
         "scalingConfig": {
             "minSize": pool.scaling.min_nodes,
             "maxSize": pool.scaling.max_nodes,
@@ -83,12 +96,16 @@ def node_pool(
     if gpus is not None:
         _report_deferred_changes(pool, gpus, version, template_version, ami_type)
     if pool.role != "admin":
-        inputs["taints"] = [eks_taint(taint) for taint in pool.nodes.taints]
+        inputs["taints"] = _taints(pool, gpus, state)
     options = pulumi.ResourceOptions(
         depends_on=list(needs),
         # Two groups of one name cannot exist side by side.
         delete_before_replace=former in (None, group_name),
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="120m", delete="60m"),
+        # The provider sends sizes after it has waited for a version: by then the autoscaler may have set another.
+        # `resourceNodeGroupUpdate` in
+        # https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go
+        ignore_changes=[_SIZE] if running is not None and same and _has_limits(pool, state) else [],
     )
     group = declare(
         NODE_GROUP,
@@ -101,7 +118,12 @@ def node_pool(
     _tag(f"{name}-label", group, context.settings.labels, opts, on_machines=True)
     if pool.scaling.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
         joined = context.settings.existing_cluster is not None
-        _tag(f"{name}-tag", group, node_tags.node_template(pool, joined=joined), opts, on_machines=False)
+        tags = node_tags.node_template(pool, joined=joined)
+        before = {
+            f"{node_tags.NODE_TEMPLATE}/{suffix}": str(its["tag"]["value"])
+            for suffix, its in context.deployed.beginning(_TAG, f"{name}-tag-").items()
+        }
+        _tag(f"{name}-tag", group, _planned(pool, tags, gpus, before), opts, on_machines=False)
     return group
 
 
@@ -110,27 +132,30 @@ def capacity_type(pool: Pool) -> str:
     return _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
 
 
-def _names(
-    context: NodesContext, group: Mapping[str, Any], pool: Pool, ami_type: str, capacity: str
-) -> tuple[str, str | None]:
-    """The group's name, and its name until now, by the ``group`` in the stack's state.
+def _has_machines(context: NodesContext, group: Mapping[str, Any], pool: Pool, machines: Mapping[str, Any]) -> bool:
+    """Whether the ``group`` in the stack's state has these, in the pool's zones: EKS cannot change them of a group.
 
-    EKS cannot change these of a group. An admin group that has others gets another name, so that it is made before the
-    former one goes: without it there would be no DNS, no autoscaler and no controller of volumes for ten minutes.
     https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
     """
-    former = group.get("nodeGroupName")
-    if pool.role != "admin" or former is None:
-        return pool.name, former
     ids, zones = (context.deployed.ends(_SUBNET, "", output) for output in ("id", "availabilityZone"))
     own = {zones[each] for each, id in ids.items() if id in group["subnetIds"]}
     # Which zones the subnets of an existing network are in is not in the state, but how many there are.
     where = sorted(own) == sorted(pool.nodes.zones) if own else len(group["subnetIds"]) == len(pool.nodes.zones)
-    machines = {"capacityType": capacity, "instanceTypes": list(pool.nodes.machine_types), "amiType": ami_type}
-    if where and all(group.get(key) == value for key, value in machines.items()):
-        return former, former
+    return where and all(group.get(key) == value for key, value in machines.items())
+
+
+def _name(pool: Pool, former: str | None, machines: Mapping[str, Any], *, same: bool) -> str:
+    """The group's name, which was ``former``.
+
+    An admin group with other machines gets another name, so that it is made before the former one goes: without it
+    there would be no DNS, no autoscaler and no controller of volumes for ten minutes.
+    """
+    if pool.role != "admin" or former is None:
+        return pool.name
+    if same:
+        return former
     digest = hashlib.sha256(json.dumps([machines, sorted(pool.nodes.zones)], sort_keys=True).encode()).hexdigest()
-    return f"{pool.name}-{digest[:_DIGITS]}", former
+    return f"{pool.name}-{digest[:_DIGITS]}"
 
 
 def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
@@ -140,7 +165,7 @@ def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
 
 
 def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:
-    """The desired size of every update: the autoscaler's, unless the minimum is larger.
+    """The desired size of an update that sends one: the autoscaler's, unless the minimum is larger.
 
     EKS refuses a minimum above the size that a group has:
     https://github.com/hashicorp/terraform-provider-aws/issues/18310
@@ -150,6 +175,11 @@ def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.In
         if running is None
         else running.apply(lambda group: max(group.nodes, pool.scaling.min_nodes))
     )
+
+
+def _has_limits(pool: Pool, group: Mapping[str, Any]) -> bool:
+    sizes = group.get("scalingConfig") or {}
+    return (sizes.get("minSize"), sizes.get("maxSize")) == (pool.scaling.min_nodes, pool.scaling.max_nodes)
 
 
 def _report_deferred_changes(
@@ -174,16 +204,59 @@ def _report_deferred_changes(
     pulumi.Output.all(running, version, template_version).apply(report)
 
 
+def _labels(
+    pool: Pool, running: pulumi.Output[RunningGroup] | None, state: Mapping[str, Any]
+) -> pulumi.Input[dict[str, str]]:
+    target, deployed = pool.nodes.labels, state.get("labels") or {}
+    if running is None:
+        return dict(target)
+    return running.apply(
+        lambda group: dict(of_running(group, [*deployed.items()], [*target.items()], lambda of: of[0]))
+    )
+
+
+def _taints(
+    pool: Pool, running: pulumi.Output[RunningGroup] | None, state: Mapping[str, Any]
+) -> pulumi.Input[list[eks.NodeGroupTaint]]:
+    target, deployed = [eks_taint(taint) for taint in pool.nodes.taints], state.get("taints") or ()
+    if running is None:
+        return target
+    return running.apply(lambda group: of_running(group, deployed, target, lambda taint: str(taint["key"])))
+
+
+def _planned(
+    pool: Pool, tags: Mapping[str, str], running: pulumi.Output[RunningGroup] | None, deployed: Mapping[str, str]
+) -> Mapping[str, pulumi.Input[str]]:
+    """The tags from which the autoscaler plans nodes, as long as the group starts the nodes of before."""
+    if running is None:
+        return tags
+
+    def value(tag: str, target: str) -> pulumi.Output[str]:
+        return running.apply(lambda group: tag_of_running(group, deployed, tag, target, pool.nodes.machine_types))
+
+    return {tag: value(tag, target) for tag, target in tags.items()}
+
+
 def _tag(
-    name: str, group: CustomResource, tags: Mapping[str, str], opts: pulumi.ResourceOptions, *, on_machines: bool
+    name: str,
+    group: CustomResource,
+    tags: Mapping[str, pulumi.Input[str]],
+    opts: pulumi.ResourceOptions,
+    *,
+    on_machines: bool,
 ) -> None:
     """Tag the Auto Scaling group behind ``group``, and with it machines that start from now on, or the group alone."""
-    scaling_group = group.outputs["resources"].apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
+
+    def its_name(values: Sequence[object]) -> str:
+        resources, urn = values
+        if (name := scaling_group({"resources": resources})) is None:
+            raise pulumi.RunError(f"EKS could not make this node group. Run `pulumi up --replace '{urn}'`")
+        return name
+
+    autoscaling_group = pulumi.Output.all(group.outputs["resources"], group.urn).apply(its_name)
     # A group is deleted with its tags; deleting them one by one first would only take time.
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
     for key, value in tags.items():
         tag: eks.TagTag = {"key": key, "value": value, "propagateAtLaunch": on_machines}
         suffix = key.removeprefix(node_tags.NODE_TEMPLATE + "/")
-        declare(
-            "aws:autoscaling/tag:Tag", f"{name}-{suffix}", {"autoscalingGroupName": scaling_group, "tag": tag}, options
-        )
+        declare(_TAG, f"{name}-{suffix}", {"autoscalingGroupName": autoscaling_group, "tag": tag}, options)

@@ -17,12 +17,21 @@ from typing import Any, Final, TypeVar
 import pulumi
 
 from components.clouds.data_lookup import data_lookup, look_up
+from facts import catalog
+from facts.catalog.eks import node_tags
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, RESOURCES
+from facts.concepts.pool import ARCH_LABEL, KIND_LABELS, SHARES_KEY, SKYPILOT_LABEL
 
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
 _NODE_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 _SCALING_GROUP: Final = "aws:autoscaling/getGroup:getGroup"
 _NOT_THERE: Final = "ResourceNotFoundException"
 """https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeNodegroup.html"""
+
+_OF_MACHINES: Final = frozenset(
+    (*KIND_LABELS, ARCH_LABEL, SKYPILOT_LABEL, GPU_PRESENT_LABEL, catalog.of("eks").labels.gpu, *RESOURCES.values())
+)
+"""Labels and taints that say which machine a node is."""
 
 Value = TypeVar("Value")
 
@@ -73,13 +82,22 @@ class RunningGroups:
 
 
 def running_group(group: Mapping[str, Any], parent: pulumi.Resource) -> pulumi.Input[RunningGroup]:
-    """The group of an answer; without nodes if that is empty, as after a cluster that this update replaced."""
-    if not group:
+    """The group of an answer; without nodes if that is empty, as after a cluster that this update replaced, or if EKS
+    could not make it."""
+    own = scaling_group(group)
+    if own is None:
         return ENDED
     # EKS's own record of the size lags behind the autoscaler's changes:
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-    own = str(group["resources"][0]["autoscalingGroups"][0]["name"])
     return data_lookup(_SCALING_GROUP, {"name": own}, parent).apply(lambda its: _running(group, its))
+
+
+def scaling_group(group: Mapping[str, Any]) -> str | None:
+    """The Auto Scaling group behind a node group; none before EKS has made it, and if that failed:
+    ``flattenNodeGroupResources`` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go."""
+    named = (each["name"] for resource in group.get("resources") or () for each in resource["autoscalingGroups"] or ())
+    return next(map(str, named), None)
 
 
 def unless_replaced(
@@ -123,6 +141,44 @@ def unless_running(
         return target
     # Without nodes only ``target`` is used, so that a preview does not wait for anything else.
     return group.apply(lambda running: running_value(running) if running.nodes else target)
+
+
+def of_running(
+    group: RunningGroup, deployed: Sequence[Value], target: Sequence[Value], key: Callable[[Value], str]
+) -> list[Value]:
+    """Labels or taints: ``target``, but in a group with nodes those that describe machines as ``deployed``."""
+    if not group.nodes or not deployed:
+        return list(target)
+    machines = [each for each in deployed if _describes_machines(key(each), group)]
+    return [*machines, *(each for each in target if not _describes_machines(key(each), group))]
+
+
+def tag_of_running(
+    group: RunningGroup, deployed: Mapping[str, str], tag: str, target: str, machine_types: Sequence[str]
+) -> str:
+    """The same of a tag by which the autoscaler plans nodes: ``target`` is of ``machine_types``.
+
+    An empty value, or 0, is none of it.
+    """
+    if not group.nodes or not deployed:
+        return target
+    if tag.startswith(node_tags.RESOURCE):
+        resource = tag.removeprefix(node_tags.RESOURCE)
+        if resource in ("cpu", "memory") and group.machine_types == tuple(machine_types):
+            return target
+        by_plugin = resource in RESOURCES.values() and tag in deployed and not _shares_by_template(group)
+        return target if by_plugin else deployed.get(tag, "0" if "/" in resource else target)
+    key = tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT)
+    return deployed.get(tag, "") if _describes_machines(key, group) else target
+
+
+def _describes_machines(key: str, group: RunningGroup) -> bool:
+    return key in _OF_MACHINES or (key == SHARES_KEY and _shares_by_template(group))
+
+
+def _shares_by_template(group: RunningGroup) -> bool:
+    """Whether machines share their GPUs as they were started; elsewhere the device plugin follows at once."""
+    return group.image_type.startswith("BOTTLEROCKET")
 
 
 def _running(group: Mapping[str, Any], scaling_group: Mapping[str, Any]) -> RunningGroup:

@@ -9,8 +9,11 @@ from typing import Any
 import pulumi
 import pytest
 
+from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from facts.concepts.pool import Pool
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.parts import Fabric, SharedGpu
+from facts.concepts.pool import SHARES_KEY, Pool, gpu_pool_taints
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 
@@ -34,7 +37,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Any:
             "amiType": its.get("image", "AL2023_x86_64_NVIDIA"),
             "instanceTypes": its.get("types", ["g4dn.xlarge"]),
             "capacityType": its.get("capacity", "SPOT"),
-            "resources": [{"autoscalingGroups": [{"name": f"eks-{asked['nodeGroupName']}-uuid"}]}],
+            "resources": its.get("made", [{"autoscalingGroups": [{"name": f"eks-{asked['nodeGroupName']}-uuid"}]}]),
         }
 
     def scaling_group(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,6 +74,43 @@ def test_another_maximum_ends_no_gpu_node(account: Any) -> None:
     assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": 7, "desiredSize": 2}
     # Ignored, the size that some earlier update recorded would be sent.
     assert "scalingConfig.desiredSize" not in node_group.ignore_changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "cluster", "sent"),
+    [
+        ({}, {"version": "1.35"}, False),
+        ({"disk_gb": 300}, {"version": "1.34"}, False),
+        ({"max_nodes": 7}, {"version": "1.34"}, True),
+        # EKS makes another group.
+        ({"machine_types": ("g6.xlarge",)}, {"version": "1.34"}, True),
+    ],
+)
+def test_a_size_is_sent_with_limits_and_new_groups_alone(
+    account: Any, changes: Mapping[str, Any], cluster: Mapping[str, Any], sent: bool
+) -> None:
+    """Sent minutes after a version, it would end the nodes that the autoscaler has started meanwhile."""
+    zones = {"zones": eks_specs.THREE_ZONES}
+    first = eks_specs.run(eks_specs.gpu_pool(), cluster={**zones, "version": "1.34"})
+    account["t4-1-a"] = {"nodes": 0, "version": "1.34"}
+    updated = eks_specs.run(eks_specs.gpu_pool(**changes), cluster={**zones, **cluster}, deployed=first)
+    ignored = updated.named("t4-1-a-pool").ignore_changes
+    assert ignored == (() if sent else ("scalingConfig.desiredSize",))
+
+
+@pytest.mark.parametrize("resources", [[], [{"autoscalingGroups": [], "remoteAccessSecurityGroupId": ""}]])
+def test_a_group_that_eks_could_not_make_is_to_be_replaced(
+    account: Any, monkeypatch: pytest.MonkeyPatch, resources: list[Any]
+) -> None:
+    account["t4-1-a"] = {"made": resources}
+    answers = eks_answers.outputs
+    monkeypatch.setattr(
+        eks_answers,
+        "outputs",
+        lambda type, *of: {**answers(type, *of), **({"resources": resources} if type == NODE_GROUP else {})},
+    )
+    with pytest.raises(pulumi.RunError, match=r"could not make this node group. Run `pulumi up --replace 'urn:"):
+        declared(eks_specs.gpu_pool())
 
 
 def test_an_autoscaled_admin_pool_keeps_its_size_and_a_fixed_one_has_its_own(account: Any) -> None:
@@ -124,6 +164,58 @@ def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> 
     pool = eks_specs.gpu_pool(max_nodes=4, extra_labels={"example.com/rack": "7"})
     inputs = declared(pool).inputs
     assert (inputs["labels"], inputs["scalingConfig"]["maxSize"]) == (pool.nodes.labels, 4)
+
+
+def described(recording: recorder.Recording) -> dict[str, Any]:
+    """Labels and taints of the group's nodes, and the tags by which the autoscaler plans them."""
+    inputs = recording.named("t4-1-a-pool").inputs
+    tags = (each.inputs["tag"] for each in recording.of_type("aws:autoscaling/tag:Tag"))
+    planned = {each["key"]: each["value"] for each in tags if each["key"].startswith(node_tags.NODE_TEMPLATE)}
+    taints = {f"taint {each['key']}": each["value"] for each in inputs["taints"]}
+    return {**{f"label {key}": value for key, value in inputs["labels"].items()}, **taints, **planned}
+
+
+SHARED: Mapping[str, Any] = {
+    "time_sharing": SharedGpu(clients_per_gpu=4),
+    "taints": gpu_pool_taints(1, 1, (), shares=4),
+}
+EFA = Fabric(devices=1, resource="vpc.amazonaws.com/efa", env={})
+SHARES_TAG = f"{node_tags.TAINT}{SHARES_KEY}"
+
+
+@pytest.mark.parametrize(
+    ("image", "changes", "at_once"),
+    [
+        ("al2023", {"gpu": "nvidia-l4", "machine_types": ("g6.4xlarge",), "disk_gb": 300}, {}),
+        ("al2023", {"extra_labels": {"example.com/rack": "7"}}, {"label example.com/rack": "7"}),
+        # The autoscaler takes these for none.
+        ("al2023", {"machine_types": ("g4dn.8xlarge",), "fabric": EFA}, {f"{node_tags.RESOURCE}{EFA.resource}": "0"}),
+        ("bottlerocket", SHARED, {SHARES_TAG: ""}),
+        # A device plugin shares them, also on nodes that run.
+        (
+            "al2023",
+            SHARED,
+            {
+                SHARES_TAG: "4:NoSchedule",
+                f"taint {SHARES_KEY}": "4",
+                f"{node_tags.RESOURCE}{GPU_RESOURCE}": "4",
+            },
+        ),
+    ],
+)
+def test_a_gpu_group_with_nodes_is_described_as_they_are(
+    account: Any, image: str, changes: Mapping[str, Any], at_once: Mapping[str, str]
+) -> None:
+    """Planned as another machine, a group that is empty later starts node after node for a pod that fits none."""
+    first = eks_specs.run(eks_specs.gpu_pool(image=image))
+    account["t4-1-a"] = {"nodes": 1, "image": f"{image.upper()}_x86_64_NVIDIA"}
+    pool = eks_specs.gpu_pool(**{"image": image, **changes})
+    running = described(eks_specs.run(pool, deployed=first))
+    expected = described(first) | at_once
+    planned_labels = {f"{node_tags.LABEL}{key[6:]}": each for key, each in at_once.items() if key.startswith("label ")}
+    assert running == expected | planned_labels
+    account["t4-1-a"]["nodes"] = 0
+    assert described(eks_specs.run(pool, deployed=first)) == described(eks_specs.run(pool))
 
 
 @pytest.mark.parametrize("nodes", [0, 1])

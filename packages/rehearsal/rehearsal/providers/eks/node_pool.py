@@ -69,11 +69,12 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
     live.labels, live.taints = dict(new.get("labels") or {}), list(new.get("taints") or ())
     # moto answers the request that sets tags for clusters only.
     live.tags = dict(new.get("tags") or {})
+    scaling_group.set_versions(account, new)
+    # As the provider does, which has waited for the version: the autoscaler may have set another size meanwhile.
     if new["scalingConfig"] != old["scalingConfig"]:
         sizes = {key: int(value) for key, value in new["scalingConfig"].items()}
         account.call("eks", "UpdateNodegroupConfig", **_names(new), scalingConfig=sizes)
         scaling_group.resize(account, scaling_group.name_of(account, new["clusterName"], new["nodeGroupName"]), sizes)
-    scaling_group.set_versions(account, new)
     # The provider sends what differs from its state. If the group has it already, EKS takes the newest image of it:
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupVersion.html
     vars(live)[_ROLLS] = any(at(old, path) != at(new, path) for path in TABLE.recreates(NODE_GROUP))
