@@ -100,12 +100,12 @@ class Comparison:
     """How the inputs of one resource type are compared.
 
     ``replaces`` are input paths that cannot be updated in place (``x[]``: only adding or removing elements, or the
-    block). In
-    ``links`` a resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that
+    block). One of the ``computed`` that goes with its block replaces nothing: it counts as the cloud's. In ``links`` a resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that
     mean the same as an input left open; empty blocks and lists always do.
     """
 
     replaces: tuple[str, ...]
+    computed: tuple[str, ...]
     links: tuple[str, ...]
     unordered: tuple[str, ...]
     absent: tuple[Any, ...]
@@ -119,7 +119,11 @@ def diff(shape: Comparison, old: Properties, new: Properties, ignored: tuple[str
     """
     patterns = [parse_path(path) for path in ignored]
     changes = [path for path in _changes(old, new, (), shape) if not any(covers(pattern, path) for pattern in patterns)]
-    replaces = (format_path(path) for path in changes if _replaces(shape, path) or _appears(shape, path, old, new))
+    replaces = (
+        format_path(path)
+        for path in changes
+        if (_replaces(shape, path) and not _is_left_out(shape, path, new)) or _appears(shape, path, old, new)
+    )
     return Diff(changes=tuple(map(format_path, changes)), replaces=tuple(replaces))
 
 
@@ -136,6 +140,11 @@ def _replaces(shape: Comparison, path: Path) -> bool:
         if named == steps or (not candidate.endswith("[]") and named[: len(steps)] == steps):
             return True
     return False
+
+
+def _is_left_out(shape: Comparison, path: Path, new: Properties) -> bool:
+    """``diffString`` in https://github.com/hashicorp/terraform-plugin-sdk/blob/main/helper/schema/schema.go."""
+    return ".".join(_names(path)) in shape.computed and lookup(new, path) in (MISSING, None)
 
 
 def _appears(shape: Comparison, path: Path, old: Properties, new: Properties) -> bool:

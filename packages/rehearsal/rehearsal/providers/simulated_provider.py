@@ -109,7 +109,7 @@ class SimulatedProvider(Vendor[CloudT]):
     def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         row = self.row(request.type)
         replaces = (*self.address(row), *row.replaces)
-        compared = Comparison(replaces, row.links, row.unordered, self.absent)
+        compared = Comparison(replaces, row.computed, row.links, row.unordered, self.absent)
         sent = _with(before.inputs, row.silent, before.state)
         input_diff = diff(compared, sent, news, ignored)
         more = (

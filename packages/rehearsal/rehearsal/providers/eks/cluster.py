@@ -173,7 +173,7 @@ def _stop(account: Account, record: Record) -> None:
 
 def _check_access(inputs: Properties) -> None:
     """AWS's words: https://github.com/upbound/configuration-aws-eks/pull/130."""
-    access = inputs.get("accessConfig") or {_MAKER_IS_ADMIN: True}
+    access = TABLE.sent(CLUSTER, inputs).get("accessConfig", {_MAKER_IS_ADMIN: True})
     if access.get("authenticationMode", "CONFIG_MAP") == "CONFIG_MAP" and not access.get(_MAKER_IS_ADMIN):
         reason = f"{_MAKER_IS_ADMIN} must be true if cluster authentication mode is set to CONFIG_MAP"
         raise refused(CLUSTER, "InvalidParameterException", reason)
@@ -374,12 +374,12 @@ _MAKER_IS_ADMIN: Final = "bootstrapClusterCreatorAdminPermissions"
 
 
 def _access(pending: Pending[Account]) -> Properties:
-    """Who made the cluster is its administrator, but the provider sends ``false`` for what a declared block leaves out:
-    https://github.com/pulumi/pulumi-aws/issues/3997. It is asked for at creation alone."""
-    declared = pending.inputs.get("accessConfig")
+    """Who made the cluster is its administrator, unless a declared block says otherwise. It is asked for at creation
+    alone."""
+    declared = pending.inputs.get("accessConfig", {})
     before = pending.before and pending.before.outputs["accessConfig"]
-    admin = before[_MAKER_IS_ADMIN] if before else declared is None or bool(declared.get(_MAKER_IS_ADMIN))
-    return {"authenticationMode": "CONFIG_MAP", **(declared or {}), _MAKER_IS_ADMIN: admin}
+    admin = bool((before or declared).get(_MAKER_IS_ADMIN, True))
+    return {"authenticationMode": "CONFIG_MAP", **declared, _MAKER_IS_ADMIN: admin}
 
 
 def _network(pending: Pending[Account]) -> Properties:
