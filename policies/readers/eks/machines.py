@@ -63,7 +63,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
     group = group_of(declared, chosen or template.choices, template)
     tags = _tags(declared)
     sizes = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
-    least, most = (in_machines(size, overrides) for size in sizes)
+    unit = inputs.get("desiredCapacityType")
+    least, most = (in_machines(size, overrides, unit) for size in sizes)
     warm_least, warm_most = with_warm_pool(least, most, inputs.get("warmPool"))
     for_pods = _of_kubernetes(tags, template)
     share = ("mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity")
@@ -84,7 +85,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         discoverable=_discoverable(tags),
         # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html: else its minimum
         initial_nodes=amount(
-            in_machines(amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))), overrides)
+            in_machines(amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))), overrides, unit)
         ),
         nodes=replace(
             group.nodes,
@@ -126,14 +127,17 @@ def read_instance(declared: Declared) -> Iterable[Item]:
 def read_spot_fleet(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/spotFleetRequest:SpotFleetRequest``: holds its target capacity until it is cancelled."""
     inputs = declared.properties
-    yield from _fleet(declared, items(inputs.get("launchSpecifications")), inputs.get("targetCapacity"), spot=True)
+    unit = inputs.get("targetCapacityUnitType")
+    listed = items(inputs.get("launchSpecifications"))
+    yield from _fleet(declared, listed, inputs.get("targetCapacity"), unit, spot=True)
 
 
 def read_fleet(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/fleet:Fleet``: holds its target capacity until it is deleted."""
     target = declared.properties.get("targetCapacitySpecification")
     spot = at(target, "defaultTargetCapacityType") == "spot"
-    yield from _fleet(declared, (), at(target, "totalTargetCapacity"), spot=spot)
+    unit = at(target, "targetCapacityUnitType")
+    yield from _fleet(declared, (), at(target, "totalTargetCapacity"), unit, spot=spot)
 
 
 READERS: Final[Mapping[str, Reader]] = {
@@ -173,12 +177,12 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 }
 
 
-def _fleet(declared: Declared, listed: Sequence[Any], capacity: Any, *, spot: bool) -> Iterable[NodeGroup]:
+def _fleet(declared: Declared, listed: Sequence[Any], capacity: Any, unit: Any, *, spot: bool) -> Iterable[NodeGroup]:
     configs = items(declared.properties.get("launchTemplateConfigs"))
     entries = [*listed, *(entry for config in configs for entry in items(at(config, "overrides")))]
     choices = tuple(choice for entry in entries for choice in choices_of(entry))
     kinds = machines(choices or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds, amount(in_machines(amount(coalesce(capacity, 1)), entries)), spot=spot)
+    yield from _fixed(declared, kinds, amount(in_machines(amount(coalesce(capacity, 1)), entries, unit)), spot=spot)
 
 
 def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:

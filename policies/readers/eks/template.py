@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from fractions import Fraction
+from math import ceil
 from typing import Any, Final
 
 from facts import catalog
@@ -160,14 +162,29 @@ def typed(kind: Maybe[str | None]) -> Choice:
     return Choice(gpus, kind, reason_for(CLOUD, gpus, kind))
 
 
-def in_machines(units: Maybe[int | None], entries: Iterable[Any]) -> Maybe[int | None]:
-    """At most how many machines have this capacity, which counts each by the weight of its entry, or as one.
+def in_machines(units: Maybe[int | None], entries: Iterable[Any], unit: Any = None) -> Maybe[int | None]:
+    """At most how many machines have this capacity, which counts each by the weight of its entry, or as one; in vCPUs
+    or memory (``unit``) by what the entry requires of it.
 
-    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-mixed-instances-groups-instance-weighting.html
+    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-mixed-instances-groups-instance-weighting.html,
+    https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html (``DesiredCapacityType``)
     """
-    weights = [whole(at(entry, "weightedCapacity")) for entry in entries]
-    least = min((weight if isinstance(weight, int) else 1 for weight in weights), default=1)
-    return -(-units // max(least, 1)) if isinstance(units, int) else units
+    required = _REQUIRED.get(str(unit))
+    path = ("weightedCapacity",) if required is None else ("instanceRequirements", required, "min")
+    least = min((_weight(at(entry, *path)) for entry in entries), default=Fraction(1))
+    return ceil(units / least) if isinstance(units, int) else units
+
+
+_REQUIRED: Final = {"vcpu": "vcpuCount", "memory-mib": "memoryMib"}
+
+
+def _weight(value: Any) -> Fraction:
+    """The weight of a machine, of which a fleet's may be a fraction; 1 for what is none."""
+    try:
+        weight = Fraction(float(value)).limit_denominator(1000)
+    except (TypeError, ValueError, OverflowError):
+        return Fraction(1)
+    return weight if weight > 0 else Fraction(1)
 
 
 def choices_of(entry: Any) -> tuple[Choice, ...]:
