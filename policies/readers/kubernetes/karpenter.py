@@ -17,7 +17,7 @@ from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, most_with
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.catalog.model import Machine
 from facts.concepts.declared import NodeGroup, NotEvaluated, UnknownReason, capacity_type
-from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, quantity
+from facts.concepts.kubernetes import COUNTED_APART, GPU_RESOURCE, RESOURCES, quantity
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -66,6 +66,10 @@ _AZURE_GROUP: Final = "karpenter.azure.com"
 _MIN_VCPUS_PER_GPU: Final = 4
 # The same for memory (g5g.xlarge), of which Karpenter counts 7.5 % less: https://karpenter.sh/docs/reference/settings
 _MIN_BYTES_PER_GPU: Final = 7 * 2**30
+# What Karpenter counts of Amazon's chips beside them, and the fewest that one has (trn1, inf2):
+# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/instancetype/types.go (awsNeuronCores)
+_CORES: Final = COUNTED_APART[RESOURCES[CHIP_MAKER]][0]
+_MIN_CORES_PER_CHIP: Final = 2
 _MOST_PER_NODE: Final = 8
 _NAMING: Final = (TYPE, FAMILY, "instance-category")
 _CAPACITY: Final = "karpenter.sh/capacity-type"
@@ -525,8 +529,10 @@ def _all_memory(limits: Any) -> int | None:
 def _gpu_limit(limits: Any, resource: str, machines: Sequence[Machine]) -> Maybe[int | None]:
     """Most GPUs that the limits allow, all of which hold: their own limit, and as many as the vCPUs and the memory
     suffice for, on the pool's ``machines`` or, where these are not known, on any; ``None``: no limit."""
-    own = whole(at(limits, resource))
-    if own is UNKNOWN:
+    cores = whole(at(limits, _CORES)) if resource == RESOURCES[CHIP_MAKER] else None
+    by_cores = cores // _MIN_CORES_PER_CHIP if isinstance(cores, int) else cores
+    own = [each for each in (whole(at(limits, resource)), by_cores) if each is not None]
+    if UNKNOWN in own:
         return UNKNOWN
     with_gpus = [machine for machine in machines if machine.gpus]
     sizes = [(machine.gpus, machine.vcpus, _memory(machine)) for machine in with_gpus]
@@ -537,7 +543,7 @@ def _gpu_limit(limits: Any, resource: str, machines: Sequence[Machine]) -> Maybe
         for most, part in bounds
         if isinstance(most, Decimal)
     ]
-    known += [] if own is None else [own]
+    known += own
     return min(known) if known else UNKNOWN if UNKNOWN in (most for most, _ in bounds) else None
 
 
