@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -70,14 +71,18 @@ def read_scaled_object(declared: Declared) -> Iterable[Item]:
         if steady is UNKNOWN or (least is not UNKNOWN and steady > least):
             least = steady
         fallback = amount(at(declared.properties, "spec", "fallback", "replicas"))
-        scaler = replace(scaler, scheduled=scheduled, fallback=fallback, idle=_idle(declared, "cooldownPeriod"))
+        idle_time = _idle(declared, "cooldownPeriod", "initialCooldownPeriod")
+        scaler = replace(scaler, scheduled=scheduled, fallback=fallback, idle=idle_time)
         yield replace(scaler, least=least, only_adds=either((idles, only_adds)))
 
 
-def _idle(declared: Declared, key: str) -> IdleTime | None:
-    seconds = whole(at(declared.properties, "spec", key))
-    if seconds is None:
+def _idle(declared: Declared, *keys: str) -> IdleTime | None:
+    """The longest of the times that these keys of its ``spec`` give in seconds."""
+    times = [(whole(at(declared.properties, "spec", key)), key) for key in keys]
+    known = [(seconds, key) for seconds, key in times if seconds is not None]
+    if not known:
         return None
+    seconds, key = max(known, key=lambda each: math.inf if each[0] is UNKNOWN else each[0])
     return IdleTime(
         UNKNOWN if seconds is UNKNOWN else seconds / 60, f"spec.{key} of {declared.kind} '{declared.object_name}'"
     )
