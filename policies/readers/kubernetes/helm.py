@@ -217,7 +217,8 @@ def _with_number(values: Any, path: list[str], number: Any, left: tuple[str, Any
     if not isinstance(values, Mapping):
         return values
     stays = {} if left is None else {LEFT: IdleTime(amount(coalesce(values.get(left[0]), left[1]), 0), left[0])}
-    return {**values, "replicas": number, **stays}
+    others = {key: part for key, part in values.items() if key != "replicaCount"}
+    return {**others, "replicas": number, **stays}
 
 
 def _in_values(declared: Declared) -> Iterable[Declared]:
