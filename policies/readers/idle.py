@@ -112,8 +112,8 @@ def _flag(key: str) -> str:
 def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
     """How long an empty node of a NodePool or Provisioner stays; ``None`` where it says nothing.
 
-    ``metadata`` is that of its nodes. A budget of no nodes keeps empty nodes while its window is open, without a
-    schedule for ever, unless its reasons leave empty ones out:
+    ``metadata`` is that of its nodes. A budget of no nodes keeps nodes that are empty for ``consolidateAfter`` while its
+    window is open, without a schedule for ever, unless its reasons leave empty ones out:
     https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets
     """
     if text(at(metadata, "annotations", DO_NOT_DISRUPT)) == "true":
@@ -127,19 +127,27 @@ def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
     after, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
     minutes = math.inf if after == "Never" else minutes_of(after)
     times = [] if minutes is None else [IdleTime(minutes, where)]
-    windows: list[tuple[str, Any]] = []
+    windows: list[tuple[Any, Any]] = []
+    # A window may open when the node has been empty for that long.
+    both = f"{where} and " if minutes not in (None, 0) else ""
     for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
         if holds_empty_nodes(budget):
             schedule, duration = at(budget, "schedule"), at(budget, "duration")
-            window = math.inf if schedule is None else longest_window((schedule, duration))
-            times.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
+            window = math.inf if schedule is None else _sum(minutes, longest_window((schedule, duration)))
+            times.append(IdleTime(window, f"{'' if window == math.inf else both}spec.disruption.budgets[{number}]"))
             windows += [] if schedule is None else [(schedule, duration)]
     if len(windows) > 1:
-        times.append(IdleTime(longest_window(*windows), "spec.disruption.budgets"))
+        times.append(IdleTime(_sum(minutes, longest_window(*windows)), f"{both}spec.disruption.budgets"))
     known = [(idle.minutes, idle) for idle in times if idle.minutes is not UNKNOWN]
     if not known or (len(known) < len(times) and max(minutes for minutes, _ in known) != math.inf):
         return next((idle for idle in times if idle.minutes is UNKNOWN), None)
     return max(known, key=lambda pair: pair[0])[1]
+
+
+def _sum(first: Maybe[float | None], then: Maybe[float]) -> Maybe[float]:
+    if then == math.inf:
+        return then
+    return UNKNOWN if UNKNOWN in (first, then) else (first or 0.0) + then
 
 
 def idle_of_daemon_set(annotations: Any) -> IdleTime | None:
