@@ -78,7 +78,7 @@ BROKEN: Final[Mapping[str, dict[str, Any]]] = {
 LIMITS: Final[Mapping[str, dict[str, Any]]] = {"allowed-regions": {"regions": ["us-central1"]}}
 # Rules about a cluster that these cannot break, and why.
 ELSEWHERE: Final[Mapping[str, str]] = {
-    "node-identity": "of the pool that a cluster starts with; each pool of this stack has one",
+    "node-identity": "of pools that a cluster makes by itself; each pool of this stack has one",
     "low-carbon-region": "of the region, as for any cluster",
 }
 

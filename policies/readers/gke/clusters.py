@@ -144,15 +144,10 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
         network_policies=_network_policies(inputs, autopilot),
         verified_boot=negation(is_false(inputs.get("enableShieldedNodes"))),
-        # Of the pool that the cluster starts with, which the provider deletes again, and of pools that it makes by
-        # itself; its other pools are groups.
-        default_identity=autopilot is not True
-        and either(
-            (
-                both((flag(inputs.get("removeDefaultNodePool")), _default_account(inputs.get("nodeConfig")))),
-                _provisions_as_default(inputs.get("clusterAutoscaling")),
-            )
-        ),
+        # Of pools that it makes by itself; its other pools are groups. Not of the one that the provider deletes once the
+        # cluster is there: another nodeConfig replaces a running cluster
+        # (https://github.com/hashicorp/terraform-provider-google/issues/12070).
+        default_identity=autopilot is not True and _provisions_as_default(inputs.get("clusterAutoscaling")),
         carbon=carbon(CLOUD, region) if isinstance(region, str) else None,
         classes=() if autopilot is True else _CLASSES,
         resource=declared.urn,
