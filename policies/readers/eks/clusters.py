@@ -35,6 +35,8 @@ from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"
+# Of a group without any, at least one node: https://www.pulumi.com/registry/packages/eks/api-docs/managednodegroup/
+_DEFAULT_SIZES: Final = {"minSize": 1, "maxSize": 2, "desiredSize": 2}
 _SYSTEM: Final = ("kube-system", "*")
 # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
 _FARGATE: Final = Taint("eks.amazonaws.com/compute-type", "fargate", "NoSchedule")
@@ -67,7 +69,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     # Nothing tells which type EKS would take for an image with NVIDIA's driver.
     default = Choice(UNKNOWN) if template.gpu_image else Choice(0, _DEFAULT_TYPE)
     group = group_of(declared, listed or template.choices or (default,), template)
-    scaling = inputs.get("scalingConfig")
+    scaling = coalesce(inputs.get("scalingConfig"), _DEFAULT_SIZES)
     least, most = whole(at(scaling, "minSize")), whole(at(scaling, "maxSize"))
     warm_least, warm_most = with_warm_pool(least, most, inputs.get("warmPoolConfig"))
     fixed = least is not UNKNOWN and least == most and warm_least == (least or 0)
