@@ -112,8 +112,8 @@ def _flag(key: str) -> str:
 def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
     """How long an empty node of a NodePool or Provisioner stays; ``None`` where it says nothing.
 
-    ``metadata`` is that of its nodes. A budget of no nodes keeps nodes that are empty for ``consolidateAfter`` while its
-    window is open, without a schedule for ever, unless its reasons leave empty ones out:
+    ``metadata`` is that of its nodes. A budget of no nodes keeps those that were empty for ``consolidateAfter`` while
+    its window is open, without a schedule for ever, unless its reasons leave empty ones out:
     https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets
     """
     if text(at(metadata, "annotations", DO_NOT_DISRUPT)) == "true":

@@ -199,7 +199,8 @@ def _is_blanket(toleration: Toleration) -> bool:
     "gpu-nodes-for-gpus",
     title="Only pods that request GPUs run on GPU nodes",
     why="A pod without a GPU request keeps a GPU node running without using its GPUs.",
-    remedy=f"Remove the node selector and tolerations for GPU nodes, or request {GPU_RESOURCE}.",
+    remedy="Remove the node selector and tolerations for GPU nodes, and any limit of 0 GPUs (it adds a toleration), or "
+    f"request {GPU_RESOURCE}.",
     level="mandatory",
     severity="high",
     example=program(GPUS, replace(WEB, tolerations=JOB.tolerations)),

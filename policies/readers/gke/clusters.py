@@ -144,8 +144,8 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
         network_policies=_network_policies(inputs, autopilot),
         verified_boot=negation(is_false(inputs.get("enableShieldedNodes"))),
-        # Of pools that it makes by itself; its other pools are groups. Not of the one that the provider deletes once the
-        # cluster is there: another nodeConfig replaces a running cluster
+        # Of pools that it makes by itself; its other pools are groups. Not of the one that the provider deletes as
+        # soon as the cluster is there: another nodeConfig replaces a running cluster
         # (https://github.com/hashicorp/terraform-provider-google/issues/12070).
         default_identity=autopilot is not True and _provisions_as_default(inputs.get("clusterAutoscaling")),
         carbon=carbon(CLOUD, region) if isinstance(region, str) else None,

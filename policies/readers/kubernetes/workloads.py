@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from facts.concepts.credentials import ends_soon
@@ -91,6 +91,8 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     template = at(declared.properties, *POD_PATHS[kind][:-1], "metadata")
     elsewhere = is_patch(declared) and kind == "DaemonSet" and at(pod, "tolerations") is None
     labels, always = known_texts(at(template, "labels")), _always(declared, kind, pod)
+    gpus = UNKNOWN if _patches_only_a_number(declared, pod) else gpus_of_kind(kind, pod, declared.references)
+    tolerations = _tolerations_without_gpus(pod) if gpus == 0 else tolerations_of(at(pod, "tolerations"))
     if isinstance(node := at(pod, "nodeName"), str) and kind in REPLICATED:
         # The scheduler, and with it every taint, is left out.
         yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
@@ -98,9 +100,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         name=declared.object_name,
         namespace=declared.namespace,
         kind=kind,
-        gpus=UNKNOWN if _patches_only_a_number(declared, pod) else gpus_of_kind(kind, pod, declared.references),
+        gpus=gpus,
         gpu_resource=gpu_resource_of(pod),
-        tolerations=UNKNOWN if elsewhere else tolerations_of(at(pod, "tolerations")),
+        tolerations=UNKNOWN if elsewhere else tolerations,
         node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
@@ -414,12 +416,28 @@ def _claimed(request: Any, references: Sequence[Declared]) -> Maybe[int]:
 
 def gpu_resource_of(pod: Any) -> str:
     """The resource by which one of the pod's containers requests GPUs, or that its device plugin offers."""
-    containers = [each for section in ("containers", "initContainers") for each in items(at(pod, section))]
-    held = [at(each, "resources", section) for each in containers for section in ("limits", "requests")]
-    named = (each for each in RESOURCES.values() if any(at(resources, each) is not None for resources in held))
-    images = " ".join(str(at(each, "image")) for each in containers)
+    images = " ".join(str(at(each, "image")) for each in _containers(pod))
     offered = (RESOURCES[maker] for word, maker in _PLUGINS.items() if word in images)
-    return next(named, next(offered, GPU_RESOURCE))
+    return next(_gpu_resources(pod), next(offered, GPU_RESOURCE))
+
+
+def _containers(pod: Any) -> list[Any]:
+    return [each for section in ("containers", "initContainers") for each in items(at(pod, section))]
+
+
+def _gpu_resources(pod: Any) -> Iterator[str]:
+    """The resources of GPUs that the pod's containers have a number of, be it 0."""
+    held = [at(each, "resources", section) for each in _containers(pod) for section in ("limits", "requests")]
+    yield from (each for each in RESOURCES.values() if any(at(resources, each) is not None for resources in held))
+
+
+def _tolerations_without_gpus(pod: Any) -> Maybe[tuple[Toleration, ...]]:
+    """The tolerations of a pod without GPUs, with those that the API server adds where it requests 0 of them.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
+    """
+    own = tolerations_of(at(pod, "tolerations"))
+    return own if own is UNKNOWN else (*own, *(Toleration(each, "Exists") for each in _gpu_resources(pod)))
 
 
 def container_gpus(container: Any) -> Maybe[int]:
