@@ -170,7 +170,8 @@ def _called(properties: Mapping[str, Any]) -> str:
 _GPU_KEY: Final = re.compile(r"(?:^|[a-z_./-])(?:GPU|Gpu)s?|^gpus?(?![a-z])|[_./-]gpus?(?![a-z])|accelerator", re.ASCII)
 _GPU_PART: Final = re.compile(r"(?:gpu|accelerator)s?", re.IGNORECASE)
 _AMOUNT_KEY: Final = re.compile(
-    r"value|count|number|quantity|amount|limits?|requests?|fraction|memory|enabled?|type|model|m(?:in|ax)\w*",
+    r"value|count|num(?:ber)?|quantity|amount\w*|size|limits?|requests?|fraction|memory(?:[GM]i?B?)?|enabled?|type|model"
+    r"|m(?:in|ax)\w*",
     re.IGNORECASE,
 )
 _CHOOSING_KEY: Final = re.compile(
