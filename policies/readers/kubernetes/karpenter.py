@@ -282,11 +282,24 @@ def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, .
     if "AKSNodeClass" in provider or "azure" in provider:
         return _azure_sizes(requirements)
     if "EC2NodeClass" in provider or "aws" in provider or reference is None:
-        sizes = _sizes(requirements, amazon_machines(GPU_MAKER))
+        sizes = _sizes(requirements, _with_gpus(requirements))
         if sizes == ():
             sizes = _sizes(requirements, _unlisted_machines(requirements))
         return UNKNOWN if sizes == () and any(_of_no_family(requirements)) else sizes
     return UNKNOWN
+
+
+def _with_gpus(requirements: Sequence[Any]) -> Sequence[tuple[Candidate, int]]:
+    """Amazon's machines with NVIDIA GPUs; those that Amazon no longer lists where the requirements name them or admit no
+    others."""
+    machines, withdrawn = amazon_machines(GPU_MAKER), catalog.of(AMAZON).machines.withdrawn_gpus
+    named = {*_named(requirements)}
+    sold = [
+        each
+        for each in machines
+        if gpu_machines(AMAZON)[each[0][TYPE]].gpu not in withdrawn or named & {each[0][TYPE], each[0][FAMILY]}
+    ]
+    return sold if any(admits(requirements, machine) is not False for machine, _ in sold) else machines
 
 
 def _without_gpus(template: Any, requirements: Sequence[Any]) -> str:
@@ -374,7 +387,7 @@ def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...
         return tuple(name for name in _azure_names(requirements) if gpus_of_size(name) != 0)
     if seller is None:
         return ()
-    machines = (*amazon_machines(GPU_MAKER), *amazon_machines(CHIP_MAKER))
+    machines = (*_with_gpus(requirements), *amazon_machines(CHIP_MAKER))
     listed = [machine[TYPE] for machine, _ in machines if admits(requirements, machine) is True]
     families = {name.partition(".")[0] for name in gpu_machines(AMAZON)}
     # Nobody knows their price; they count beside those that have one.
