@@ -290,8 +290,8 @@ def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, .
 
 
 def _with_gpus(requirements: Sequence[Any]) -> Sequence[tuple[Candidate, int]]:
-    """Amazon's machines with NVIDIA GPUs; those that Amazon no longer lists where the requirements name them or admit no
-    others."""
+    """Amazon's machines with NVIDIA GPUs. Those that Amazon no longer lists are in it if the requirements name them or
+    admit no others."""
     machines, withdrawn = amazon_machines(GPU_MAKER), catalog.of(AMAZON).machines.withdrawn_gpus
     named = {*_named(requirements)}
     sold = [
