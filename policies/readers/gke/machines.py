@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import Minimum, NodeGroup, Reservation
+from facts.concepts.declared import Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, items, negation, text, whole
 from policies.readers.gke.clusters import gpus_of, pools_named, region_of, unknown_reasons_of, zones_of
@@ -37,6 +37,7 @@ _ONE_BY_ONE: Final = (
     "gcp:compute/perInstanceConfig:PerInstanceConfig",
     "gcp:compute/regionPerInstanceConfig:RegionPerInstanceConfig",
 )
+_COPY: Final = "gcp:compute/instanceFromTemplate:InstanceFromTemplate"
 _NODE_TEMPLATE: Final = "gcp:compute/nodeTemplate:NodeTemplate"
 _AUTOSCALERS: Final = (
     "gcp:compute/autoscaler:Autoscaler",
@@ -81,18 +82,27 @@ def _public(interface: Any) -> Maybe[bool]:
     return UNKNOWN if UNKNOWN in listed else any(isinstance(each, (list, tuple)) and each for each in listed)
 
 
+_NOT_USED: Final = UnknownReason(
+    "it has GPUs, and nothing in this program starts machines of it",
+    "Declare what starts them in this program, or exempt it by name, with a reason.",
+)
+
+
 def read_instance_template(declared: Declared) -> Iterable[Item]:
     """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group or a user creates from it.
 
-    The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
-    group in the program it counts as one machine.
+    The group names its template by a link that is unknown at preview, so GPUs are read from the template. One that a
+    group may mean counts as one machine; by itself a template is none, and costs nothing.
     """
+    meant = [each for each in declared.references if each.certain]
     for item in read_instance(declared):
-        if isinstance(item, NodeGroup):
-            named = replace(item, name=f"{declared.name} (template)")
-            yield from _of_regions(named, declared.references) if declared.references else (named,)
-        else:
+        if not isinstance(item, NodeGroup):
             yield item
+        elif not declared.references:
+            yield NotEvaluated(f"Instance template '{declared.name}'", _NOT_USED, declared.urn)
+        else:
+            named = replace(item, name=f"{declared.name} (template)")
+            yield from _of_regions(named, meant) if meant else (named,)
 
 
 def _of_regions(group: NodeGroup, resources: Iterable[Declared]) -> Iterable[NodeGroup]:
@@ -100,7 +110,7 @@ def _of_regions(group: NodeGroup, resources: Iterable[Declared]) -> Iterable[Nod
     parts: dict[Maybe[str | None], list[Declared]] = {}
     here: Maybe[str | None] = group.region
     for each in resources:
-        if each.type in _MANAGERS:
+        if each.type in (*_MANAGERS, _COPY):
             place = coalesce(*(each.properties.get(key) for key in ("zone", "region", "location")))
             here = group.region if place is None else region_of(place)
         parts.setdefault(here, []).append(each)
@@ -116,7 +126,7 @@ def _sized(group: NodeGroup, resources: Iterable[Declared]) -> NodeGroup:
     most: list[Maybe[int | None]] = []
     autoscaled = False
     for each in resources:
-        if each.type in _ONE_BY_ONE:
+        if each.type in (*_ONE_BY_ONE, _COPY):
             least.append(1)
             most.append(1)
         elif each.type in _REQUESTS:
@@ -284,7 +294,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:compute/instance:Instance": read_instance,
     **dict.fromkeys(_TEMPLATES, read_instance_template),
     **dict.fromkeys(_MANAGERS, read_flexible_group),
-    "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
+    _COPY: read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:cloudscheduler/job:Job": read_job,
     "gcp:compute/futureReservation:FutureReservation": read_reservation,
@@ -296,15 +306,23 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
+_LINKS: Final = ("versions", "instanceTemplate", "sourceInstanceTemplate")
+
+
 def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
-    """The managed instance groups that make machines of the template, by the engine's word or by its name."""
+    """What makes machines of the template, managed instance groups and single ones, by the engine's word or by its
+    name; what may do so is not certain."""
     name = text(declared.properties.get("name"))
-    for other in everything.of(*_MANAGERS):
-        sources = (*other.dependencies.get("versions", ()), *other.dependencies.get("instanceTemplate", ()))
+    templates = {each.urn for each in everything.of(*_TEMPLATES)}
+    for other in everything.of(*_MANAGERS, _COPY):
+        sources = {urn for key in _LINKS for urn in other.dependencies.get(key, ())}
         links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
-        if declared.urn in sources or any(isinstance(link, str) and link.rpartition("/")[2] == name for link in links):
+        known = [link for link in (*links, other.properties.get("sourceInstanceTemplate")) if isinstance(link, str)]
+        if declared.urn in sources or any(link.rpartition("/")[2] == name for link in known):
             yield other
-            yield from _resizing(other, everything)
+            yield from _resizing(other, everything) if other.type != _COPY else ()
+        elif not known and not sources & templates:
+            yield replace(other, certain=False)
 
 
 def _resized_pools(job: Declared, everything: Program) -> Iterable[Declared]:
