@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items, mapping, text
 from policies.readers.kubernetes.chart_values import over
+from policies.readers.kubernetes.helm import SOURCE
 from policies.readers.kubernetes.objects import target_of
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, parsed, respelled
@@ -26,10 +27,14 @@ _STEP: Final = re.compile(r"((?:\\.|[^.\[\]\\])+)|\[(\d+)\]")
 def read_flux(declared: Declared) -> Iterable[Declared]:
     """``HelmRelease``; values of a ConfigMap or a Secret (``valuesFrom``) are not part of it."""
     spec = declared.properties.get("spec")
-    chart = coalesce(at(spec, "chart", "spec", "chart"), at(spec, "chartRef", "name"))
+    chart, reference = at(spec, "chart", "spec", "chart"), at(spec, "chartRef")
     names = (at(spec, "releaseName"), at(spec, "targetNamespace"))
     files = [*items(at(spec, "valuesFrom")), *items(at(spec, "chart", "spec", "valuesFiles"))]
-    yield release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"))
+    made = release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"))
+    if chart is None and isinstance(reference, Mapping):
+        of_object = {"namespace": at(declared.properties, "metadata", "namespace"), **reference}
+        made = replace(made, properties={**made.properties, SOURCE: of_object})
+    yield made
 
 
 def read_argo(declared: Declared) -> Iterable[Declared]:

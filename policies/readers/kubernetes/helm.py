@@ -27,7 +27,7 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.eks.roles import role_of_account, roles_from
+from policies.readers.eks.roles import role_of_account, roles_among
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
@@ -44,7 +44,7 @@ from policies.readers.kubernetes.objects import (
 )
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, parsed
 from policies.readers.tables import rows
 from policies.readers.unknown_reasons import until_update
@@ -89,7 +89,8 @@ def read_release(declared: Declared) -> Iterable[Item]:
         reason = UnknownReason(f"the gate does not know what rights it gives to {group}", remedy)
         yield NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn)
     missing = None if complete else UNKNOWN
-    chart, release, space = _chart(inputs), declared.named("name"), known_text(inputs.get("namespace")) or "default"
+    chart, release = _name_of(_chart(declared)), declared.named("name")
+    space = known_text(inputs.get("namespace")) or "default"
     daemon_sets = [row for row in _CHARTS if row["chart"] == chart]
     for row in daemon_sets:
         if row["switch"] and at(values, *row["switch"].split(".")) is False:
@@ -249,7 +250,10 @@ def _commands(declared: Declared) -> Iterator[NotEvaluated]:
 
 def _files(declared: Declared, complete: bool) -> Iterator[NotEvaluated]:
     """A chart, or values, in files that are not part of the program."""
-    chart = known_text(declared.properties.get("chart")) or ""
+    named = _chart(declared)
+    chart = known_text(named) or ""
+    if named is None and SOURCE in declared.properties:
+        yield _opaque(declared, "its chart is named by an object that is not in this program", "Name the chart itself")
     if _LOCAL.search(chart):
         remedy = "Declare it as kubernetes:helm.sh/v4:Chart, whose objects the gate reads"
         yield _opaque(declared, f"its chart is in the files '{chart}'", remedy)
@@ -297,10 +301,30 @@ def _template(value: Any) -> Any:
     return {key: part for key, part in content.items() if key not in ("apiVersion", "kind")}
 
 
-def _chart(inputs: Mapping[str, Any]) -> str:
+SOURCE: Final = "chartRef"
+"""The property of a release with a reference to an object in the cluster that names the chart:
+https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference"""
+
+
+def _completing(declared: Declared, everything: Program) -> Iterable[Declared]:
+    yield from roles_among(declared, "values", everything)
+    yield from everything.meant(declared.properties.get(SOURCE), declared)
+
+
+def _chart(declared: Declared) -> Any:
+    """The chart as the release, or the object of its reference, names it."""
+    sources = (each.properties.get("spec") for each in declared.references if each.kind in _SOURCES)
+    named = (at(spec, key) for spec in sources for key in ("url", "chart"))
+    return coalesce(declared.properties.get("chart"), *named)
+
+
+_SOURCES: Final = ("OCIRepository", "HelmChart")
+
+
+def _name_of(chart: Any) -> str:
     """The chart's name alone: ``oci://…/gpu-operator:v25.3.0@sha256:…``, ``./gpu-operator-v25.3.0.tgz``."""
-    chart = (known_text(inputs.get("chart")) or "").partition("@")[0]
-    return _PACKAGED.sub("", chart.rstrip("/").rpartition("/")[2].partition(":")[0])
+    named = (known_text(chart) or "").partition("@")[0]
+    return _PACKAGED.sub("", named.rstrip("/").rpartition("/")[2].partition(":")[0])
 
 
 READERS: Final[Mapping[str, Reader]] = {
@@ -310,7 +334,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "kubernetes:helm.sh/v4:Chart": Referrer(refers=lambda _: True, finds=children),
-    "kubernetes:helm.sh/v3:Release": roles_from("values"),
+    "kubernetes:helm.sh/v3:Release": Referrer(refers=lambda declared: SOURCE in declared.properties, finds=_completing),
 }
 
 
