@@ -90,14 +90,15 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
     group = declared.type.split(":")[1].partition("/")[0]
     if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
         yield from until_update(declared, at(declared.outside, "spec"), "the whole of its spec")
-        # KubeRay keeps the cluster of a job that has ended, unless it is told otherwise.
-        kind = "RayCluster" if _keeps_its_cluster(declared) else declared.kind
+        # KubeRay keeps the cluster of a job that has ended, and MPI's operator its workers, unless told otherwise.
+        kept = "RayCluster" if _keeps_its_cluster(declared) else "MPIWorkers" if _keeps_its_workers(declared) else None
+        kind = kept or declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
         if declared.group == "argoproj.io" and "Workflow" in kind:
             body = _of_argo(body)
         yield from _placed_anywhere(body, declared)
-        stopped = _is_stopped(declared) or (_SUSPENDED.search(kind) is not None and is_suspended(declared))
+        stopped = _is_stopped(declared) or (_SUSPENDED.search(declared.kind) is not None and is_suspended(declared))
         pods_of = _of_its_kind(_PODS_OF, declared) or (lambda body: body)
         least = _least_by_annotation(declared)
         for workload in embedded_workloads(pods_of(body), kind, declared):
@@ -127,6 +128,17 @@ def _keeps_its_cluster(declared: Declared) -> bool:
     spec = declared.properties.get("spec")
     ends = flag(at(spec, "shutdownAfterJobFinishes")) is not False or at(spec, "deletionStrategy") is not None
     return declared.kind == "RayJob" and not ends and at(spec, "clusterSelector") is None
+
+
+def _keeps_its_workers(declared: Declared) -> bool:
+    """Whether an MPIJob's workers are there after its launcher: https://github.com/kubeflow/mpi-operator/issues/134,
+    https://github.com/kubeflow/mpi-operator/blob/master/pkg/apis/kubeflow/v2beta1/default.go (``CleanPodPolicyNone``)
+    """
+    spec = declared.properties.get("spec")
+    policies = [at(spec, *path, "cleanPodPolicy") for path in (("runPolicy",), ())]
+    ends = [at(spec, *path, "ttlSecondsAfterFinished") for path in (("runPolicy",), ())]
+    of_mpi = f"{declared.group}/{declared.kind}" == "kubeflow.org/MPIJob"
+    return of_mpi and coalesce(*policies, "None") == "None" and ends == [None, None]
 
 
 def _least_by_annotation(declared: Declared) -> int:
@@ -689,6 +701,18 @@ def _pod_of_argo(template: Any, shared: Mapping[str, Any]) -> Any:
     }
 
 
+def _of_mpi(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without the number of launchers, which end with their work."""
+    spec = body.get("spec")
+    parts = at(spec, "mpiReplicaSpecs")
+    if not isinstance(spec, Mapping) or not isinstance(parts, Mapping):
+        return body
+    ended = {
+        key: {**part, "replicas": 0} for key, part in parts.items() if key == "Launcher" and isinstance(part, Mapping)
+    }
+    return {**body, "spec": {**spec, "mpiReplicaSpecs": {**parts, **ended}}}
+
+
 def _at_least_one(least: Any) -> Maybe[int]:
     """An HPA has no minimum of 0: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/."""
     number = amount(least, 1)
@@ -706,6 +730,7 @@ def _of_nim(body: Mapping[str, Any]) -> Mapping[str, Any]:
 _PODS_OF: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]] = {
     "serving.kserve.io/InferenceService": _of_kserve,
     "apps.nvidia.com/NIMService": _of_nim,
+    "kubeflow.org/MPIJob": _of_mpi,
     "ray.io/*": _ray_groups,
     "orchestration.aibrix.ai/Ray*": _ray_groups,  # https://aibrix.readthedocs.io/latest/features/multi-node-inference.html
     "leaderworkerset.x-k8s.io/LeaderWorkerSet": _leader_and_workers,

@@ -149,7 +149,9 @@ def is_suspended(declared: Declared) -> bool:
     https://kueue.sigs.k8s.io/docs/tasks/run/jobs/
     """
     queue = at(declared.properties, "metadata", "labels", "kueue.x-k8s.io/queue-name")
-    return flag(at(declared.properties, "spec", "suspend")) is True and queue is None
+    spec = declared.properties.get("spec")
+    suspended = (at(spec, "suspend"), at(spec, "runPolicy", "suspend"))  # Kubeflow's jobs have the second
+    return any(flag(each) is True for each in suspended) and queue is None
 
 
 def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
