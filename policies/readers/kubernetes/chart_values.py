@@ -16,7 +16,7 @@ from facts.concepts.unknown import UNKNOWN, at, texts
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.pod_numbers import has_number
-from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
+from policies.readers.kubernetes.workloads import affinity_of, names_gpus, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.spelling import parsed
 from policies.readers.tables import rows
@@ -209,9 +209,9 @@ def asks(value: Any) -> bool:
 
 
 def _is_request(key: str, value: Any) -> bool:
-    if key in RESOURCES.values():
-        return True
     number = str(value).isdecimal() and int(value) > 0
+    if key in RESOURCES.values() or (number and names_gpus(key)):
+        return True
     return _COUNT.fullmatch(key) is not None and (number or value is True or at(value, "enabled") is True)
 
 

@@ -37,6 +37,7 @@ from policies.readers.kubernetes.workloads import (
     gpus_of_kind,
     is_suspended,
     keeps_room,
+    names_gpus,
     tolerations_of,
 )
 from policies.readers.registry import is_taken
@@ -867,7 +868,8 @@ def _gpu_resources(value: Mapping[str, Any]) -> Any:
     """A container's resources if GPUs are among them."""
     for key in _RESOURCES:
         sections = [at(value, key, section) for section in ("limits", "requests")]
-        if any(each in section for section in sections if isinstance(section, Mapping) for each in RESOURCES.values()):
+        named = ((name, section[name]) for section in sections if isinstance(section, Mapping) for name in section)
+        if any(name in RESOURCES.values() or (names_gpus(name) and amount(number) != 0) for name, number in named):
             return value[key]
     return None
 

@@ -442,6 +442,11 @@ def _tolerations_without_gpus(pod: Any) -> Maybe[tuple[Toleration, ...]]:
     return own if own is UNKNOWN else (*own, *(Toleration(each, "Exists") for each in _gpu_resources(pod)))
 
 
+def names_gpus(resource: Any) -> bool:
+    """Whether a resource is GPUs, or shares or slices of them."""
+    return resource in RESOURCES.values() or str(resource).startswith(_GPU_PARTS)
+
+
 def container_gpus(container: Any) -> Maybe[int]:
     """GPUs that one container requests; ``UNKNOWN`` for shared GPUs and slices, which are part of a GPU."""
     # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
@@ -450,7 +455,7 @@ def container_gpus(container: Any) -> Maybe[int]:
         counts = (whole(at(resources, resource)) for resource in RESOURCES.values())
         if (count := next((each for each in counts if each is not None), None)) is not None:
             return count
-        if isinstance(resources, Mapping) and any(str(key).startswith(_GPU_PARTS) for key in resources):
+        if isinstance(resources, Mapping) and any(map(names_gpus, resources)):
             return UNKNOWN
     return 0
 
