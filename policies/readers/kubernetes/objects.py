@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from facts.concepts.declared import IdleTime, NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts, whole
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes.chart_values import asks, placed, says
 from policies.readers.kubernetes.parts import each_on_a_node, never_ends
@@ -106,7 +106,8 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
             always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
             own_kind = declared.kind if workload.kind == kind else workload.kind
             reason = None if stopped else workload.always_reason
-            yield replace(workload, kind=own_kind, always=always, always_reason=reason)
+            idle = workload.idle if workload.gpus == 0 else workload.idle or _left_after_its_job(declared)
+            yield replace(workload, kind=own_kind, always=always, always_reason=reason, idle=idle)
         yield from _scaler(declared)
 
 
@@ -127,8 +128,22 @@ def _keeps_its_cluster(declared: Declared) -> bool:
     ``ShutdownAfterJobFinishes`` in https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/rayjob_types.go
     """
     spec = declared.properties.get("spec")
-    ends = flag(at(spec, "shutdownAfterJobFinishes")) is not False or at(spec, "deletionStrategy") is not None
-    return declared.kind == "RayJob" and not ends and at(spec, "clusterSelector") is None
+    strategy = at(spec, "deletionStrategy")
+    ends = flag(at(spec, "shutdownAfterJobFinishes")) is not False or strategy is not None
+    stays = any(at(strategy, when, "policy") == "DeleteNone" for when in ("onSuccess", "onFailure"))
+    return declared.kind == "RayJob" and (not ends or stays) and at(spec, "clusterSelector") is None
+
+
+def _left_after_its_job(declared: Declared) -> IdleTime | None:
+    """How long a RayJob's cluster is there after the job.
+
+    https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/rayjob-quick-start.html
+    """
+    spec = declared.properties.get("spec")
+    seconds = whole(at(spec, "ttlSecondsAfterFinished"))
+    if declared.kind != "RayJob" or seconds in (None, 0) or flag(at(spec, "shutdownAfterJobFinishes")) is False:
+        return None
+    return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, "spec.ttlSecondsAfterFinished")
 
 
 def _keeps_its_workers(declared: Declared) -> bool:
