@@ -69,7 +69,7 @@ class _Place:
     certificates: bool = True
     """Whether a private key beside a certificate is allowed."""
     about: str = ""
-    """The names of the resource."""
+    """The names of the resource, of its chart and of that chart's repository."""
 
     def below(self, key: str, certified: bool = False) -> _Place:
         """The place of a part of the value."""
@@ -83,7 +83,8 @@ def key_material(resource: Declared) -> Iterator[Credential]:
         return
     by_itself = resource.type.startswith(_PROVIDER) and reader_of(resource.type) is not None
     inputs = _unjudged(resource.properties) if by_itself and resource.type not in _IN_PART else resource.properties
-    about = f"{resource.name} {at(resource.properties, 'metadata', 'name')}"
+    named = (at(inputs, *path) for path in (("metadata", "name"), ("chart",), ("repositoryOpts", "repo")))
+    about = " ".join([resource.name, *(each for each in named if isinstance(each, str))])
     place = _Place(certificates=resource.type != _CONFIG_MAP, about=about)
     for path, key in _keys({"kind": resource.kind, **inputs}, place):
         where = f"{resource.kind} '{resource.name}' ({path})"
