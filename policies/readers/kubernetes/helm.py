@@ -377,18 +377,39 @@ def _notebooks(values: Any, release: str, namespace: str, resource: str) -> Iter
     """Where nothing stops idle servers within a day, each profile with GPUs as one server that stays."""
     if _culls(at(values, "cull")):
         return
-    user = at(values, "singleuser")
-    for number, profile in enumerate([{}, *items(at(user, "profileList"))]):
-        override = at(profile, "kubespawner_override")
-        limits = coalesce(at(override, "extra_resource_limits"), at(user, "extraResource", "limits"), {})
+    user, spawner = at(values, "singleuser"), at(values, "hub", "config", "KubeSpawner")
+    usual = coalesce(at(spawner, "extra_resource_limits"), at(user, "extraResource", "limits"), {})
+    for label, override in _overrides([*items(at(user, "profileList")), *items(at(spawner, "profile_list"))]):
+        limits = coalesce(at(override, "extra_resource_limits"), usual)
         placement = {
-            "tolerations": coalesce(at(override, "tolerations"), at(user, "extraTolerations")),
-            "nodeSelector": coalesce(at(override, "node_selector"), at(user, "nodeSelector")),
+            "tolerations": coalesce(
+                *(at(each, "tolerations") for each in (override, spawner)), at(user, "extraTolerations")
+            ),
+            "nodeSelector": coalesce(
+                *(at(each, "node_selector") for each in (override, spawner)), at(user, "nodeSelector")
+            ),
         }
-        name = known_text(at(profile, "slug")) or (f"profile-{number}" if number else "notebook")
-        server = _pods(placement, {"resources": {"limits": limits}}, 1, (f"{release}/{name}", namespace, resource))
+        server = _pods(placement, {"resources": {"limits": limits}}, 1, (f"{release}/{label}", namespace, resource))
         if server.gpus != 0:
             yield replace(server, kind="Notebook", keeps_room=False)
+
+
+def _overrides(profiles: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """What a hub's server may be started with: its name, and the settings of its profile and of each choice there.
+
+    https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.profile_list
+    """
+    yield "notebook", {}
+    for number, profile in enumerate(profiles, 1):
+        label, own = known_text(at(profile, "slug")) or f"profile-{number}", at(profile, "kubespawner_override")
+        yield label, own
+        options = at(profile, "profile_options")
+        for option in options.values() if isinstance(options, Mapping) else ():
+            choices = at(option, "choices")
+            for name, choice in choices.items() if isinstance(choices, Mapping) else ():
+                override = at(choice, "kubespawner_override")
+                both = isinstance(own, Mapping) and isinstance(override, Mapping)
+                yield f"{label}-{name}", {**own, **override} if both else override
 
 
 def _culls(settings: Any) -> bool:
