@@ -89,7 +89,7 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str, Unknow
     """What sets an idle time, the time, whether there certainly are GPU nodes, where it is declared, and why it may not
     hold."""
     groups = [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
-    for group in groups:
+    for group in filter(has_gpus, stack.groups):
         if group.idle is not None:
             yield f"GPU node group '{group.name}'", group.idle, group.gpus.per_node is not UNKNOWN, group.resource, None
     for cluster, members in clusters_with_gpus(stack):

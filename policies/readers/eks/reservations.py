@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from facts import catalog
+from facts.concepts.autoscaler import IdleTime
 from facts.concepts.declared import Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason, capacity_type
 from facts.concepts.iam import parsed
 from facts.concepts.parts import Gpus, Nodes, Scaling
@@ -85,6 +86,10 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
         yield _of_jobs(declared, kinds, resources)
 
 
+_DELAY: Final = ("scalingPolicy", "minScaleDownDelayMinutes")
+"""https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeScalingPolicy.html"""
+
+
 def _of_jobs(declared: Declared, kinds: TemplateMachines, resources: Any) -> NodeGroup:
     """The machines at the environment's maximum, of the type that has the most GPUs for its vCPUs: Batch adds the last
     one whole, and chooses among all. Their price is that of the dearest for its vCPUs.
@@ -94,6 +99,7 @@ def _of_jobs(declared: Declared, kinds: TemplateMachines, resources: Any) -> Nod
     sizes = _vcpus_of(kinds)
     counts = {name: count for name in sizes if (count := gpus_of(name)) is not UNKNOWN and count > 0}
     densest = max(counts or sizes, key=lambda name: counts.get(name, 0) / sizes[name], default=kinds.first)
+    delay = whole(at(resources, *_DELAY))
     most = whole(at(resources, "maxVcpus"))
     vcpus = most if isinstance(most, int) else None
     return NodeGroup(
@@ -106,6 +112,7 @@ def _of_jobs(declared: Declared, kinds: TemplateMachines, resources: Any) -> Nod
             capacity_type=capacity_type(at(resources, "type") == "SPOT"),
         ),
         limited_vcpus=vcpus,
+        idle=None if delay is None else IdleTime(delay, f"computeResources.{'.'.join(_DELAY)}"),
         region=text(declared.properties.get("region")),
         nodes=Nodes(machine_types=tuple(counts or sizes) or (kinds.first,), zones=(), labels={}),
         unknown_reasons={} if _is_listed(densest) else unknown_reasons_for(kinds, NOTHING),
