@@ -596,7 +596,8 @@ def ray_group(group: Any, scaled: bool, idle: Any) -> Any:
     # KubeRay's field, and that of its chart: helm-chart/ray-cluster/templates/raycluster-cluster.yaml.
     off = any(flag(group.get(key)) is True for key in ("suspend", "disabled"))
     rest = {key: part for key, part in group.items() if key not in ("minReplicas", "maxReplicas", _RAY_IDLE)}
-    seconds = amount(coalesce(group.get(_RAY_IDLE), idle), 0) if scaled else 0
+    fixed = off or (group.get("maxReplicas") is not None and most in (0, kept))
+    seconds = amount(coalesce(group.get(_RAY_IDLE), idle), 0) if scaled and not fixed else 0
     minutes = UNKNOWN if seconds is UNKNOWN else seconds / 60
     return {**rest, "replicas": 0 if off else kept, LEFT: IdleTime(minutes, f"{_RAY_IDLE} of Ray's autoscaler")}
 
