@@ -217,7 +217,11 @@ def _with_number(values: Any, path: list[str], number: Any, left: tuple[str, Any
         return {key: _with_number(values[key], rest, number, left) if on else values[key] for key, on in inner}
     if not isinstance(values, Mapping):
         return values
-    stays = {} if left is None or values.get("enabled") is False else {LEFT: IdleTime(amount(coalesce(values.get(left[0]), left[1]), 0), left[0])}
+    stays = (
+        {}
+        if left is None or values.get("enabled") is False
+        else {LEFT: IdleTime(amount(coalesce(values.get(left[0]), left[1]), 0), left[0])}
+    )
     others = {key: part for key, part in values.items() if key != "replicaCount"}
     return {**others, "replicas": number, **stays}
 

@@ -852,10 +852,19 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
         min_scale=above.min_scale if annotated is None else annotated,
         daemon_set=said or (above.daemon_set and not has_number(value)),
         idle=idle_of_daemon_set(annotations) or above.idle,
-        leaves=value.get(LEFT) or above.leaves,
+        leaves=value.get(LEFT) or (_left_by_keda(value, path) if kind == _RELEASE else None) or above.leaves,
         starts=above.starts,
         placement={**above.placement, **{key: value[key] for key in _PLACEMENT if key in value}},
     )
+
+
+def _left_by_keda(value: Mapping[str, Any], path: tuple[str, ...]) -> IdleTime | None:
+    """How long KEDA, which a chart has for these pods, leaves those without work; never those that it does not end."""
+    scaler = value.get("keda")
+    seconds, least = whole(at(scaler, "cooldownPeriod")), (at(scaler, f"minReplica{each}") for each in ("s", "Count"))
+    if seconds is None or flag(at(scaler, "enabled")) is not True or amount(coalesce(*least, 0)) != 0:
+        return None
+    return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, ".".join((*path, "keda", "cooldownPeriod")))
 
 
 def _of_knative(annotations: Any) -> Any:
