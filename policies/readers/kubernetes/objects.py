@@ -15,7 +15,20 @@ from typing import Any, Final, TypeVar
 
 from facts.concepts.declared import IdleTime, NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    amount,
+    at,
+    coalesce,
+    flag,
+    is_false,
+    items,
+    known_text,
+    text,
+    texts,
+    whole,
+)
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes.chart_values import asks, placed, says
 from policies.readers.kubernetes.parts import each_on_a_node, never_ends
@@ -80,6 +93,7 @@ _STOPPED: Final[Mapping[str, tuple[str, str | None]]] = {
 _SUSPENDED: Final = re.compile(r"^Ray|(?:Job|JobSet|Workflow|SparkApplication)$")
 # Kinds of Knative's, and those whose pods it runs.
 _OF_KNATIVE: Final = ("serving.knative.dev/*", "serving.kserve.io/Inference*")
+_BY_KNATIVE: Final = ("kubernetes:serving.knative.dev/*:Service", "kubernetes:serving.kserve.io/*:InferenceService")
 _RESOURCES: Final = ("resources", "resourcesPerNode")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # They hold patterns and definitions, not pods; what a chart renders are resources of their own.
@@ -164,7 +178,22 @@ def _least_by_annotation(declared: Declared) -> int:
     """
     annotations = at(declared.properties, "metadata", "annotations")
     mode, scaler = (at(annotations, f"serving.kserve.io/{name}") for name in ("deploymentMode", "autoscalerClass"))
-    return int(mode in ("RawDeployment", "Standard") and scaler in (None, "hpa"))
+    if mode in ("RawDeployment", "Standard"):
+        return int(scaler in (None, "hpa"))
+    return int(any(is_false(_scales_to_zero(each)) is True for each in declared.references))
+
+
+def _scales_to_zero(settings: Declared) -> Any:
+    """What settings of Knative's autoscaler say of its last pod: https://knative.dev/docs/serving/autoscaling/scale-to-zero/,
+    https://knative.dev/docs/install/operator/configuring-serving-cr/
+    """
+    places = (("data",), ("spec", "config", "autoscaler"), ("spec", "config", "config-autoscaler"))
+    return coalesce(*(at(settings.properties, *place, "enable-scale-to-zero") for place in places))
+
+
+def _settings_of_knative(_: Declared, everything: Program) -> Iterable[Declared]:
+    maps = (each for each in everything.of_kinds("ConfigMap") if each.object_name == "config-autoscaler")
+    return (*maps, *everything.of_kinds("KnativeServing"))
 
 
 def read_rollout(declared: Declared) -> Iterable[Item]:
@@ -928,4 +957,5 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
         refers=lambda declared: at(declared.properties, "spec", "sandboxTemplateRef") is not None, finds=_template_of
     ),
     **dict.fromkeys(_OF_FILES, Referrer(refers=lambda _: True, finds=children)),
+    **dict.fromkeys(_BY_KNATIVE, Referrer(refers=lambda _: False, finds=_settings_of_knative)),
 }
