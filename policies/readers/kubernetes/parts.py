@@ -86,14 +86,23 @@ def never_ends(pod: Any) -> bool:
     if only_pauses(pod) is True:
         return True
     waits = any(_for_ever(_parts(each)) for each in _commands(pod) if not _ENDS.search(each))
-    return waits and at(pod, "activeDeadlineSeconds") is None
+    return waits and not ends_in_time(pod)
+
+
+def ends_in_time(spec: Any) -> bool:
+    """Whether the deadline of a pod or Job ends it within a day; one that is not known yet does."""
+    seconds = whole(at(spec, "activeDeadlineSeconds"))
+    return seconds is UNKNOWN or (seconds is not None and seconds <= _DAY)
+
+
+_DAY: Final = 24 * 3600
 
 
 def serves(pod: Any) -> bool:
     """Whether a container is a server, for a person or for programs, which holds its GPUs until it is deleted; unless
     another container may end it."""
     ended = at(pod, "shareProcessNamespace") is True and len(items(at(pod, "containers"))) > 1
-    if ended or at(pod, "activeDeadlineSeconds") is not None:
+    if ended or ends_in_time(pod):
         return False
     return any(_waits_for_a_server(each) for each in _commands(pod) if not _ENDS.search(each))
 

@@ -161,7 +161,7 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
     if kind in REPLICATED:
         return amount(at(spec, "replicas"), 1)
     stays = parts.never_ends(pod) or parts.serves(pod)
-    if stays and (parts.only_pauses(pod) is True or at(spec, "activeDeadlineSeconds") is None):
+    if stays and (parts.only_pauses(pod) is True or not parts.ends_in_time(spec)):
         return amount(at(spec, "parallelism"), 1)
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
@@ -173,7 +173,7 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
 def keeps_room(pod: Any, *, for_others: bool = False) -> Maybe[bool]:
     """Whether the pod does nothing but keep room: it makes way for others, has the image ``pause``, or only waits;
     ``for_others``: unless it may wait for the pods that its job runs beside it."""
-    ends = for_others or at(pod, "activeDeadlineSeconds") is not None
+    ends = for_others or parts.ends_in_time(pod)
     return either((parts.only_pauses(pod), not ends and parts.only_waits(pod), makes_way(at(pod, "priority"))))
 
 
