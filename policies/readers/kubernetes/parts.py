@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import takewhile
+from itertools import accumulate
 from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
@@ -139,15 +139,23 @@ def _does_nothing(parts: list[str]) -> bool:
 
 def _for_ever(parts: list[str]) -> bool:
     """Whether the commands come to one that waits for long: by itself, in a loop without an end, or beside no work."""
-    for number, part in enumerate(parts):
-        wait = _WAITS.fullmatch(part)
+    waits = [_WAITS.fullmatch(part) for part in parts]
+    # How many of the commands before each wait, and how many do some work: a script may have thousands of loops.
+    waiting = [0, *accumulate(int(wait is not None) for wait in waits)]
+    working = [
+        0,
+        *accumulate(int(not (wait or _NO_WORK.fullmatch(part))) for part, wait in zip(parts, waits, strict=True)),
+    ]
+    end = len(parts)
+    for number in reversed(range(len(parts))):
+        wait = waits[number]
         if wait and (wait["ever"] or _LONG.search(wait["time"] or wait["seconds"] or "")):
             return True
-        if wait and wait["idles"] and _does_nothing(parts):
+        if wait and wait["idles"] and not working[-1]:
             return True
-        if _LOOP.fullmatch(part) and _does_nothing(
-            [part, *takewhile(lambda each: each != "done", parts[number + 1 :])]
-        ):
+        if parts[number] == "done":
+            end = number
+        elif _LOOP.fullmatch(parts[number]) and waiting[end] > waiting[number] and working[end] == working[number]:
             return True
     return False
 

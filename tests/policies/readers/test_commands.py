@@ -104,3 +104,17 @@ def test_a_command_that_shows_gpus_never_ends(line: str) -> None:
 @pytest.mark.parametrize("line", ["gpustat", "nvitop --once", "dcgmi dmon -e 155 -c 10"])
 def test_a_command_that_shows_gpus_once_ends(line: str) -> None:
     assert not never_ends(_shell(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "waits"),
+    [
+        ("while true; do python step.py; done; while true; do sleep 5; done", True),
+        ("while true; do sleep 5; done; python train.py", True),
+        ("while true; do python step.py; sleep 5; done", False),
+        ("sleep 5; while true; do python step.py; done; sleep 5", False),
+        ("while true; do echo 1; " * 20_000, False),  # its time grows with its length
+    ],
+)
+def test_each_loop_is_read_by_itself(line: str, waits: bool) -> None:
+    assert never_ends(_shell(line)) is waits
