@@ -43,7 +43,8 @@ _WAITS: Final = re.compile(
 # Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses.
 _LONG: Final = re.compile(r"\d{5,}|\d+[dh]|inf(?:inity)?\b|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf")
 # Servers, which nothing but a person ends, and what their programs do at once.
-# https://docs.vllm.ai/en/latest/cli/index.html, https://docs.streamlit.io/develop/api-reference/cli/run
+# https://docs.vllm.ai/en/latest/cli/index.html, https://docs.streamlit.io/develop/api-reference/cli/run,
+# https://docs.ray.io/en/latest/cluster/cli.html (``--block``), https://python-rq.org/docs/workers/ (``--burst``)
 _SERVES: Final = re.compile(
     r"(?:\S*/)?(?:sshd (?:\S+ )*-\w*D\w*"
     r"|jupyter(?:-| )?(?:lab|notebook|server)(?! (?:build|clean|list|password|paths?|stop)\b)|notebook"
@@ -51,6 +52,8 @@ _SERVES: Final = re.compile(
     r"|code (?:serve-web|tunnel)|marimo (?:edit|run)|tensorboard|streamlit run"
     r"|vllm serve|vllm\.entrypoints\.\S*api_server|sglang\.launch_server"
     r"|text-generation-launcher|trtllm-serve|tritonserver|ollama serve|llama-server|bentoml serve"
+    r"|lmdeploy serve|torchserve (?:\S+ )*--foreground|ipykernel_launcher|ray start (?:\S+ )*--block"
+    r"|celery (?:\S+ )*worker|rq worker(?!.* (?:-b|--burst)\b)|prefect worker start"
     r"|mlflow (?:models serve|server|ui)|uvicorn|gunicorn|hypercorn|fastapi (?:dev|run)|flask (?:\S+ )*run"
     r"|manage\.py runserver|http\.server)(?= |$)"
     r"(?!.* (?:-h|--help|--version|--generate-config|--check-config|--(?:un)?install-extension|--list-extensions)\b).*"

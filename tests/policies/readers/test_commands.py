@@ -45,6 +45,13 @@ def _shell(line: str) -> dict[str, object]:
         "code tunnel",
         "tensorboard --logdir /runs",
         "/usr/sbin/sshd -De",
+        "ray start --head --block",
+        "celery -A app worker --loglevel=info",
+        "rq worker gpu",
+        "prefect worker start --pool gpu",
+        "lmdeploy serve api_server m",
+        "torchserve --start --foreground --model-store /m",
+        "python -m ipykernel_launcher -f /c.json",
     ],
 )
 def test_a_server_is_left_to_a_person(line: str) -> None:
@@ -56,6 +63,9 @@ def test_a_server_is_left_to_a_person(line: str) -> None:
     "line",
     [
         "jupyter nbconvert --execute lab.ipynb",
+        "rq worker --burst gpu",
+        "ray start --head && python train.py",
+        "celery -A app inspect ping",
         "jupyter notebook list",
         "jupyter lab build",
         "jupyter lab --version",
