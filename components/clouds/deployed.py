@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import grpc
 import pulumi
@@ -21,6 +22,11 @@ from pulumi.runtime import rpc, settings
 from pulumi.runtime.proto import resource_pb2
 
 _RESOURCES: Final = "pulumi:pulumi:readStackResourceOutputs"
+# A state in a folder has a second file, which is empty for a moment each time that the engine writes the state:
+# https://github.com/google/go-cloud/blob/v0.37.0/blob/fileblob/attrs.go
+_BEING_WRITTEN: Final = "failed to load checkpoint: EOF"
+_TRIES: Final = 10
+_PAUSE_SECONDS: Final = 0.1
 _DIGITS: Final = 8
 _FURTHER: Final = re.compile(rf"(?:-[0-9a-f]{{{_DIGITS}}})?")
 
@@ -50,13 +56,8 @@ class Deployed:
         self._caseless = caseless
         arguments = struct_pb2.Struct()
         arguments["stackName"] = _stack_name()
-        monitor: Any = settings.get_monitor()
         request = resource_pb2.ResourceInvokeRequest(tok=_RESOURCES, args=arguments)
-        try:
-            answer = monitor.Invoke(request)
-        except grpc.RpcError as error:
-            raise pulumi.RunError(f"the state of the stack cannot be read: {error}") from error
-        self._resources: Mapping[str, Any] = getattr(answer, "return")["outputs"].fields
+        self._resources: Mapping[str, Any] = getattr(_answer(request), "return")["outputs"].fields
 
     def outputs(self, token: str, name: str) -> Mapping[str, Any]:
         """The outputs of the resource called ``name``; empty if there is none."""
@@ -102,6 +103,19 @@ class Deployed:
             name, fields = urn.rpartition("::")[2], resource.struct_value.fields
             if name.startswith(start) and fields["type"].string_value == token:
                 yield name, rpc.deserialize_properties(fields["outputs"].struct_value)
+
+
+def _answer(request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:
+    """The engine's answer, asked again while the engine writes what it reads."""
+    monitor: Any = settings.get_monitor()
+    for again in range(_TRIES - 1, -1, -1):
+        try:
+            return cast("resource_pb2.ResourceInvokeResponse", monitor.Invoke(request))
+        except grpc.RpcError as error:
+            if not again or _BEING_WRITTEN not in str(error):
+                raise pulumi.RunError(f"the state of the stack cannot be read: {error}") from error
+        time.sleep(_PAUSE_SECONDS)
+    raise AssertionError
 
 
 def _stack_name() -> str:

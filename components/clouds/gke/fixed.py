@@ -72,8 +72,7 @@ def _other_version(settings: Settings, running: Mapping[str, Any], parent: pulum
 
 def _other_ranges(name: str, settings: Settings, deployed: Deployed) -> Iterator[Problem]:
     """A range that a cluster uses stays as it is: https://github.com/hashicorp/terraform-provider-google/issues/7474,
-    https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips. More addresses for pods are a range of their own:
-    https://cloud.google.com/kubernetes-engine/docs/how-to/multi-pod-cidr."""
+    https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips."""
     subnetwork = deployed.outputs(_SUBNETWORK, f"{name}-subnetwork")
     if settings.network.existing is not None or not subnetwork or _other_subnetwork(settings, subnetwork):
         return

@@ -15,6 +15,7 @@ import pytest
 from pulumi.runtime import settings
 from pulumi.runtime.proto import resource_pb2
 
+from components.clouds import deployed
 from components.clouds.deployed import Deployed
 from tests import aks_answers, eks_answers
 from tests.recorder import Recording
@@ -270,4 +271,30 @@ def test_the_engine_is_asked_for_the_stack_by_the_name_of_its_backend(
 def test_an_engine_that_does_not_answer_ends_the_program(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr(settings, "get_monitor", lambda: Engine(grpc.RpcError("unrecognized function name")))
     with pytest.raises(pulumi.RunError, match=r"state of the stack .*unrecognized function name"):
+        Deployed()
+
+
+class Writing(Engine):
+    """Fails so often, as while it writes the state."""
+
+    def __init__(self, fails: int) -> None:
+        super().__init__()
+        self._fails = fails
+
+    def Invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:
+        self._fails -= 1
+        if self._fails >= 0:
+            raise grpc.RpcError("returned an error: failed to load checkpoint: EOF")
+        return super().Invoke(request)
+
+
+def test_the_engine_is_asked_again_while_it_writes_the_state(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
+    """Seen once with a state in a folder, in the first second of an update."""
+    monkeypatch.setattr(deployed, "_PAUSE_SECONDS", 0.0)
+    writing = Writing(9)
+    monkeypatch.setattr(settings, "get_monitor", lambda: writing)
+    assert Deployed().names(GRANT) == frozenset()
+    assert len(writing.asked) == 1
+    monkeypatch.setattr(settings, "get_monitor", lambda: Writing(10))
+    with pytest.raises(pulumi.RunError, match="failed to load checkpoint"):
         Deployed()

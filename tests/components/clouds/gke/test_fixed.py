@@ -42,8 +42,16 @@ def refusal(before: Mapping[str, Any], after: Mapping[str, Any], runs: str = "1.
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"zones": ["us-central1-a", "us-central1-b"], **ZONAL}, {"zones": ["us-central1-b"], **ZONAL}, "Write zones: [us-central1-a, us"),
-        (ZONAL, {"zones": ["us-central1-b", "us-central1-a"], **ZONAL}, "zones: the running cluster is in us-central1-a, and Goog"),
+        (
+            {"zones": ["us-central1-a", "us-central1-b"], **ZONAL},
+            {"zones": ["us-central1-b"], **ZONAL},
+            "Write zones: [us-central1-a, us",
+        ),
+        (
+            ZONAL,
+            {"zones": ["us-central1-b", "us-central1-a"], **ZONAL},
+            "zones: the running cluster is in us-central1-a, and Goog",
+        ),
         (ZONAL, {"zones": ["us-central1-a", "us-central1-b"], **ZONAL}, ""),
         (REGIONAL, {**REGIONAL, "zones": ["us-central1-b", "us-central1-c"]}, ""),
         # These replace the cluster.
@@ -67,7 +75,11 @@ def test_what_google_does_not_change_is_refused_with_what_to_write(
 @pytest.mark.parametrize(
     ("written", "runs", "words"),
     [
-        ("1.36", "1.34.4-gke.1047000", "GKE upgrades by one minor version at a time. Write '1.35', and '1.36' in a later"),
+        (
+            "1.36",
+            "1.34.4-gke.1047000",
+            "GKE upgrades by one minor version at a time. Write '1.35', and '1.36' in a later",
+        ),
         ("1.36", "1.35.1-gke.1", ""),  # Google upgraded it since the last update
         ("1.37", "1.35.1-gke.1", "runs 1.35.1-gke.1, and GKE upgrades by one minor version at a time. Write '1.36'"),
         ("1.35", "1.34.4-gke.1047000", ""),
