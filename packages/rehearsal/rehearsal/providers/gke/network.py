@@ -133,10 +133,8 @@ def _keeps_ranges_in_use(pending: Pending[SimulatedCloud]) -> None:
         used = cluster.inputs.get("ipAllocationPolicy") or {}
         in_use = {used.get("clusterSecondaryRangeName"), used.get("servicesSecondaryRangeName")} & changed
         if in_use and subnetwork_of(pending.cloud, cluster.inputs).id == pending.id:
-            raise bad_request(
-                f"The secondary range '{min(map(str, in_use))}' of '{pending.inputs['name']}' cannot be changed: it is in "
-                f"use by the cluster '{cluster.inputs['name']}'"
-            )
+            what = f"The secondary range '{min(map(str, in_use))}' of '{pending.inputs['name']}'"
+            raise bad_request(f"{what} cannot be changed: it is in use by the cluster '{cluster.inputs['name']}'")
 
 
 def _secondary(inputs: Properties) -> dict[str, str]:
