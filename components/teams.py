@@ -144,12 +144,12 @@ def with_former(settings: Settings) -> Settings:
     access = _of_people(deployed, "access-namespace-", "gpucluster:index:Access") if own else set()
     workloads = _of_people(deployed, "namespace-", "gpucluster:index:Cluster")
     quotas = {
-        name: [deployed.outputs(_QUOTA, f"teams-{name}-resourcequota-{each}").get("spec") for each in _QUOTAS]
+        name: [deployed.outputs(_QUOTA, f"teams-{name}-resourcequota-{each}").get("spec", {}) for each in _QUOTAS]
         for name in sorted(access.difference(team.name for team in settings.teams))
     }
     teams = [team_of(name, *specs) for name, specs in quotas.items() if all(specs)]
     named = {namespace for entry in settings.access for namespace in entry.namespaces}
-    former = tuple(name for name in quotas if name not in named)
+    former = tuple(name for name, specs in quotas.items() if name not in named and not all(specs))
     elsewhere = workloads.difference(settings.user_namespaces, access)
     for name in sorted({*former, *(team.name for team in teams), *elsewhere}):
         where = "identities and workloads" if name in elsewhere else "teams" if name in named else "access and teams"

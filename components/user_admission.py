@@ -58,7 +58,17 @@ _APART: Final = [name for names in COUNTED_APART.values() for name in names]
 """Devices by names that no quota counts."""
 _DISKS: Final = (
     *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker"),
-    *("gcePersistentDisk", "glusterfs", "iscsi", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO"),
+    *(
+        "gcePersistentDisk",
+        "gitRepo",
+        "glusterfs",
+        "iscsi",
+        "photonPersistentDisk",
+        "portworxVolume",
+        "quobyte",
+        "rbd",
+        "scaleIO",
+    ),
     *("storageos", "vsphereVolume"),
 )
 """Volumes by which a pod names a disk or server itself: those that Pod Security admits as ``baseline`` and not as

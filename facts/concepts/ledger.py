@@ -385,11 +385,11 @@ def _of_jobs(
     no such times."""
     found: dict[str, PodEntry] = {}
     missing: dict[str, int] = {}
-    for job in jobs:
-        if job.end is None or job.end < since:
-            continue
-        before = _of_days(job.start, since) if job.start is not None and _day(job.start) < _day(since) else {}
-        lost = job.ended - _of_owner(job, {**before, **counted})
+    ended = [(job, job.end) for job in jobs if job.end is not None and job.end >= since]
+    starts = [job.start for job, _ in ended if job.start is not None and _day(job.start) < _day(since)]
+    seen = {**(_of_days(min(starts), since) if starts else {}), **counted}
+    for job, end in ended:
+        lost = job.ended - _of_owner(job, seen)
         pool = _dearest(job.pools, pools)
         usd = None if pool is None else _share(job.gpus, pool)
         if lost <= 0:
@@ -408,7 +408,7 @@ def _of_jobs(
                 usd=usd * at_once,
                 start=job.start,
                 running=job.start,
-                end=job.end,
+                end=end,
                 final=True,
                 estimated=True,
             )

@@ -17,7 +17,7 @@ https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#jobspec-v1-
 """
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACES: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_BRACES: Final = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _NUMBERS: Final = re.compile(r"(?=.*\d)[-+.\deE]*\.\.[-+.\deE]*")
 """Two dots with nothing but numbers around them."""
@@ -63,7 +63,7 @@ class Sweep:
         return ("sh", "-c", "\n".join(lines))
 
     def _argument(self, argument: str) -> str:
-        parts = re.split(r"\{(" + "|".join(map(re.escape, self.axes)) + r")\}", argument)
+        parts = re.split(r"(?<!\$)\{(" + "|".join(map(re.escape, self.axes)) + r")\}", argument)
         return (
             "".join(f'"${part}"' if odd % 2 else shlex.quote(part) if part else "" for odd, part in enumerate(parts))
             or "''"

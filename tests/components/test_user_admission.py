@@ -186,6 +186,9 @@ REFUSED = {
     "a file server by its address": with_spec(volumes=[NFS]),
     "the shared volume without its claim": with_spec(volumes=[AZURE_FILES]),
     "a disk of AWS by its name": with_spec(volumes=[{"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}]),
+    "a repository on its node": with_spec(
+        volumes=[{"name": "d", "gitRepo": {"repository": "/var/lib/kubelet/pods/a"}}]
+    ),
     "a disk of Google by its name": with_spec(volumes=[{"name": "d", "gcePersistentDisk": {"pdName": "pvc-1"}}]),
     "a disk of Azure by its name": with_spec(
         volumes=[{"name": "d", "azureDisk": {"kind": "Managed", "diskName": "one", "diskURI": "/subscriptions/one"}}]

@@ -299,6 +299,13 @@ def test_a_parameter_may_have_any_name_but_the_shells() -> None:
         assert dict(zip(names, printed.split(), strict=True)) == sweep.values(index)
 
 
+def test_a_variable_of_the_shell_stays_so() -> None:
+    program = Sweep({"lr": ("1", "2")}).wrap(["sh", "-c", "echo {lr} ${lr} ${HOME}"], "INDEX")
+    environment = {"PATH": os.environ["PATH"], "INDEX": "1", "HOME": "/home/a"}
+    printed = subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
+    assert printed == "2 2 /home/a\n"
+
+
 def test_the_largest_sweep_is_one_job() -> None:
     sweep = parse([f"seed=1..{MOST}"])
     assert sweep is not None
@@ -315,6 +322,7 @@ def test_the_largest_sweep_is_one_job() -> None:
         ("x{b}-{c}", ["b", "c"], []),
         ("print(f'{b}')", ["b"], []),
         ("{0} {} {a-b}", [], []),
+        ("${HOME}/{b}", ["b"], []),
     ],
 )
 def test_names_in_braces_that_no_sweep_has(argument: str, with_sweep: list[str], without: list[str]) -> None:

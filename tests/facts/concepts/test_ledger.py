@@ -479,6 +479,21 @@ def test_what_ended_while_the_program_was_down_is_counted_by_its_own_times(
     assert there.days()["2026-11-29"].missing == {}
 
 
+def test_the_days_of_jobs_that_ended_while_the_program_was_down_are_read_once() -> None:
+    there = cluster()
+    there.run()
+    started = there.now
+    there.now += 25 * HOUR
+    there.run()
+    there.now += HOUR
+    for number in range(20):
+        there.add_job(f"j{number}", started, "l4")
+    with mock.patch.object(ledger, "_of_days", side_effect=ledger._of_days) as read:
+        there.run()
+    assert read.call_count == 1
+    assert totals(there)["running"] == pytest.approx(20 * 26)
+
+
 def came_and_went(there: LedgerCluster, pool: str, pods: int, *, job: str = "train", gpus: int = 1) -> None:
     """A node comes, runs the Job's pods for 20 minutes and goes."""
     name = f"n{len(there.events)}"
