@@ -10,6 +10,7 @@ from facts.catalog.account import CloudAccount, CredentialPlugin
 from facts.catalog.choices import Choices
 from facts.catalog.cloud import CloudCatalog
 from facts.catalog.gke.machines import GkeMachines, is_custom
+from facts.catalog.gke.networks import NAME, PROJECT
 from facts.catalog.gke.nodes import allocatable, confidential_mib, disk_mib, streaming_mib, system_replicas
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
@@ -59,7 +60,7 @@ CATALOG: Final = CloudCatalog(
         # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
         registry_name=RegistryName(
             written=re.compile(
-                r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"
+                rf"projects/(?P<project>{PROJECT})/locations/(?P<location>[a-z0-9-]+)/repositories/(?P<repository>{NAME})"
             ),
             example="projects/<project>/locations/<location>/repositories/<repository>",
         ),

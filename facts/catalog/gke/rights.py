@@ -7,6 +7,7 @@ other projects.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -57,6 +58,6 @@ def needed(project: str, used: Mapping[str, Sequence[str]]) -> Iterator[str]:
     yield f"APIs and roles that it needs in project {project} (the role Owner replaces those on the project):"
     yield ""
     for where, names in apis(project, used).items():
-        yield f"gcloud services enable --project {where} {' '.join(names)}"
+        yield shlex.join(["gcloud", "services", "enable", "--project", where, *names])
     roles = dict.fromkeys((right.role, right.on) for right in rights if right.role)
     yield from (f"{role} on {on}" for role, on in roles)

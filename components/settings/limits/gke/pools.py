@@ -10,7 +10,7 @@ from typing import Final
 from components.settings.fields.problems import Problem
 from components.settings.limits.common import oldest_version, shared_reservations
 from components.settings.pools.settings import Settings
-from facts.catalog.gke.networks import NAME
+from facts.catalog.gke.networks import NAME, PROJECT
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import CapacityType
@@ -23,7 +23,7 @@ _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 # A block or sub-block of a dense reservation, of this project or of another that shares it:
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool#using-gce-reservations
 _RESERVATION: Final = re.compile(
-    rf"(projects/[^/]+/reservations/)?{NAME}(/reservationBlocks/{NAME}(/reservationSubBlocks/{NAME})?)?"
+    rf"(projects/{PROJECT}/reservations/)?{NAME}(/reservationBlocks/{NAME}(/reservationSubBlocks/{NAME})?)?"
 )
 
 _ANY_ORDER: Final = "For any order add computeClass: true; pods must then select the class, as `gpu submit` does"

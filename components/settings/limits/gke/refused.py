@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from components.settings.fields.answers import Form, Refused
-from facts.catalog.gke.networks import EXISTING_NETWORK
+from facts.catalog.gke.networks import EXISTING_NETWORK, PROJECT
 
 REFUSED: Final[tuple[Refused, ...]] = (
     Refused(
@@ -141,7 +141,10 @@ REFUSED: Final[tuple[Refused, ...]] = (
 FORMS: Final[tuple[Form, ...]] = (
     Form(
         keys=("security.kmsKey", "security.diskKey", "security.dataKey"),
-        written=re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+"),
+        # https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings/create (keyRingId)
+        written=re.compile(
+            rf"(?a)projects/{PROJECT}/locations/(?P<region>[a-z0-9-]+)/keyRings/[-\w]{{1,63}}/cryptoKeys/[-\w]{{1,63}}"
+        ),
         is_not="the full name of a Cloud KMS key",
         remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
         elsewhere="Use a key of a key ring in {region}",

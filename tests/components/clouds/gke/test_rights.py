@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from components.settings.quotas import UNLIMITED, listed, used
-from facts.catalog.gke.rights import OF_SETTINGS
+from facts.catalog.gke.rights import OF_SETTINGS, needed
 from rehearsal.providers.gke import GcpProvider
 from tests.components.settings.test_clouds import load_stack
 from tests.stacks import ROOT, STACK_FILES, cloud_of, run_program, settings_of
@@ -80,6 +81,12 @@ def test_in_an_existing_network_nothing_is_created_and_other_projects_are_named(
     assert enable["my-images-project"] == ["artifactregistry.googleapis.com"]
     assert "compute.googleapis.com" in enable["my-gcp-project"]
     assert "cloudkms.googleapis.com" not in enable["my-gcp-project"]
+
+
+def test_a_command_to_copy_runs_nothing_that_a_name_holds() -> None:
+    lines = needed("my-project", {"security.kmsKey": ("projects/p;$(id) `id`/locations/l",)})
+    projects = [shlex.split(line)[4] for line in lines if line.startswith("gcloud ")]
+    assert projects == ["my-project", "p;$(id) `id`"]
 
 
 def test_research_needs_the_roles_of_its_buckets_and_secrets() -> None:
