@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts import catalog
+from facts.catalog.provider_keys import risk
 from facts.concepts.stack_config import defaults, own_config, own_name
 from facts.concepts.unknown import at
 from policies import exemptions, levels, pools, prices
@@ -53,6 +53,7 @@ print(json.dumps({name: sorted({each.rule for each in findings(case)}) for name,
 _PROGRAMS: Final = Path("tests", "policies", "corpus")
 _FLAG: Final = "--policy-pack"
 _GATED: Final = re.compile(rf"{_FLAG}(?![\w-])")
+_OF_SECRETS: Final = ("secretsprovider", "encryptedkey")
 _COMMANDS: Final = ("Makefile", ".ci", ".github", "examples/ci", "packages/cli")
 """Where commands run Pulumi."""
 
@@ -107,6 +108,8 @@ class GateState:
     """Stack → ``environment`` of its stack file, where it has one: settings that are in no file."""
     providers_keys: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     """(stack, key) → the value of a provider's own key; it may name the server that gets a login."""
+    secrets_keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Stack → what its stack file says about the key that encrypts secrets in its state, where it names one."""
     gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """File → what runs Pulumi with a policy pack in it: functions of Python, lines of anything else."""
     refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
@@ -163,6 +166,9 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
     for stack, environment in after.environments.items():
         if before.environments.get(stack) != environment:
             lines.append(f"environment, stack {stack}: {_shown(environment)} may set hourlyUsd and any other key")
+    for stack, keys in after.secrets_keys.items():
+        if before.secrets_keys.get(stack) != keys:
+            lines.append(f"{' or '.join(_OF_SECRETS)}, stack {stack}: another key decrypts the secrets of the state")
     for (stack, key), value in after.providers_keys.items():
         if before.providers_keys.get((stack, key)) != value:
             lines.append(f"{key}, stack {stack}: a provider's own key may send its login to another server")
@@ -229,7 +235,15 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     own_prices, budgets = prices_and_budgets(tree)
     rules, refused = _judged(tree, programs or tree)
     return GateState(
-        rules, configs, budgets, own_prices, environments(tree), providers_keys(tree), gated_commands(tree), refused
+        rules,
+        configs,
+        budgets,
+        own_prices,
+        environments(tree),
+        providers_keys(tree),
+        secrets_keys(tree),
+        gated_commands(tree),
+        refused,
     )
 
 
@@ -246,19 +260,20 @@ def environments(tree: Path) -> dict[str, Any]:
     return {stack: each["environment"] for stack, each in read if at(each, "environment")}
 
 
-def providers_keys(tree: Path) -> dict[tuple[str, str], Any]:
-    """Of all stack files, and of the project's: (stack, key) → value of providers' keys that do not name the account.
+def secrets_keys(tree: Path) -> dict[str, tuple[Any, ...]]:
+    """Stack → its key of secrets, of a stack file that names one: https://www.pulumi.com/docs/iac/concepts/secrets/"""
+    written = {stack: tuple(at(each, key) for key in _OF_SECRETS) for stack, each in _stack_files(tree, _project(tree))}
+    return {stack: values for stack, values in written.items() if any(values)}
 
-    Such as ``gcp:containerCustomEndpoint``, ``aws:endpoints``, ``azure-native:metadataHost``:
-    https://registry.terraform.io/providers/hashicorp/google/latest/docs/guides/provider_reference
-    """
-    accounts = {catalog.of(cloud).account.key for cloud in catalog.clouds()}
+
+def providers_keys(tree: Path) -> dict[tuple[str, str], Any]:
+    """Of all stack files, and of the project's: (stack, key) → value of providers' keys that are not known as safe."""
     project = _project(tree)
     return {
         (stack, key): value
         for stack, content in (("of any name", project), *_stack_files(tree, project))
         for key, value in (at(content, "config") or {}).items()
-        if ":" in key and not own_name(key) and key not in accounts
+        if ":" in key and not own_name(key) and risk(key) != ""
     }
 
 

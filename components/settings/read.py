@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from components.settings.pools.settings import Settings
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.catalog.provider_keys import risk
 from facts.concepts.stack_config import NAMESPACE, decoded, own_name
 
 File = TypeVar("File", bound=Section)
@@ -54,10 +55,15 @@ def from_pulumi() -> Settings:
         if key.startswith(f"{NAMESPACE}:")
     }
     secrets = [key for key in own if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{key}")]
+    problems = _of_providers(CONFIG.get())
     try:
-        return of_running_stack(own, secrets=secrets)
+        settings = of_running_stack(own, secrets=secrets)
     except SettingsError as error:
-        raise pulumi.RunError(str(error)) from None
+        every = SettingsError([*problems, *error.problems], stack=error.stack, more=error.more)
+        raise pulumi.RunError(str(every)) from None
+    if problems:
+        raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+    return settings
 
 
 def of_running_stack(own: Mapping[str, object], *, secrets: Collection[str] = ()) -> Settings:
@@ -88,7 +94,7 @@ def from_stack_file(path: Path | str) -> Settings:
     stack = file.stem.removeprefix("Pulumi.")
     config = _config(file, stack)
     own: dict[str, object] = {}
-    secrets, problems = [], []
+    secrets, problems = [], _of_providers(config)
     for key, value in config.items():
         namespace, colon, name = str(key).partition(":")
         if _holds_secret(value):
@@ -245,6 +251,17 @@ def _holds_secret(value: object) -> bool:
 def _account_key(own: Mapping[str, object]) -> str:
     cloud = own.get("cloud")
     return catalog.of(cloud).account.key if isinstance(cloud, str) and cloud in catalog.clouds() else ""
+
+
+def _of_providers(config: Iterable[object]) -> list[Problem]:
+    """Keys of providers with which who wrote a file acts on the login of who runs Pulumi with it."""
+    instead = "Delete it: the program logs in as you do. What it sets is an environment variable of yours, listed at "
+    page = "https://www.pulumi.com/registry/packages/{}/installation-configuration/"
+    return [
+        Problem(key, why, instead + page.format(key.partition(":")[0]))
+        for key in map(str, config)
+        if (why := risk(key))
+    ]
 
 
 def _encrypted_account(key: str) -> Problem:

@@ -37,6 +37,7 @@ table                  columns
 ``registries.csv``     region, account: whose registry has the cloud's own images (on EKS only)
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``checks.csv``         resource, program, image, command: what prints a pod's devices (in the folder of all clouds)
+``provider_keys.csv``  provider, key (``*``: any text), risk (empty: a stack file may have it); in the same folder
 ``threads.csv``        thread (an issue that a rule, a limit or an ADR cites), state (empty: not found), dated (ISO),
                        end (what holds since); in the folder of all clouds
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``

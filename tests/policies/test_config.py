@@ -26,6 +26,7 @@ from policies.gate_diff import (
     loosenings,
     prices_and_budgets,
     providers_keys,
+    secrets_keys,
     state_of,
     wider,
 )
@@ -372,6 +373,33 @@ def test_a_provider_that_may_send_its_login_elsewhere_is_named(key: str, file: s
     without, with_one = states
     (line,) = loosenings(without, with_one)
     assert line.startswith(f"{key}, stack {stack}: ")
+    assert loosenings(with_one, without) == loosenings(with_one, with_one) == []
+
+
+@pytest.mark.parametrize(
+    "key", ["gcp:project", "gcp:config:zone", "aws:profile", "aws:defaultTags", "azure-native:location"]
+)
+def test_a_provider_that_logs_in_as_before_is_not_named(key: str, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"config: {{{key}: x, gpucluster:cloud: gke}}\n")
+    assert providers_keys(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["secretsprovider: awskms://k?endpoint=https://elsewhere.example", "encryptedkey: YQ=="]
+)
+def test_another_key_of_secrets_is_named(line: str, tmp_path: Path) -> None:
+    """Who knows the key reads the secrets of the state; the provider's own may be on another server."""
+    states = []
+    for written in ("", line):
+        (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\n")
+        (tmp_path / "Pulumi.dev.yaml").write_text(
+            f"encryptionsalt: v1:x\n{written}\nconfig: {{gpucluster:cloud: gke}}\n"
+        )
+        states.append(GateState(rules=RULES_THEN, secrets_keys=secrets_keys(tmp_path)))
+    without, with_one = states
+    (named,) = loosenings(without, with_one)
+    assert "stack dev: another key decrypts the secrets" in named
     assert loosenings(with_one, without) == loosenings(with_one, with_one) == []
 
 

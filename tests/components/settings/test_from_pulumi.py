@@ -58,6 +58,16 @@ def test_problems_reach_the_engine_as_one_text() -> None:
     assert "regoin: there is no key 'regoin'. Did you mean 'region'?" in str(error.value)
 
 
+@pytest.mark.parametrize(("other", "problems"), [({}, "1 problem"), ({"gpucluster:regoin": "x"}, "2 problems")])
+def test_a_provider_s_key_that_may_send_the_login_elsewhere_is_refused(other: dict[str, str], problems: str) -> None:
+    """Before the program declares anything, so that no provider starts; of Pulumi.yaml and ``--config`` as well."""
+    key = "gcp:containerCustomEndpoint"
+    engine_config.set_all_config({**STACK, key: "https://elsewhere.example/v1/", **other}, [])
+    with pytest.raises(pulumi.RunError, match=f"{key}: may send the login") as error:
+        from_pulumi()
+    assert f"{problems} in the settings of stack 'lab'" in str(error.value)
+
+
 def test_encrypted_values_are_refused() -> None:
     engine_config.set_all_config(dict(STACK), ["gpucluster:network"])
     with pytest.raises(pulumi.RunError, match="network: is encrypted"):
