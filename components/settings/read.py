@@ -21,6 +21,7 @@ from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
 from facts.catalog.provider_keys import risk
+from facts.concepts.bounded_yaml import Bounded
 from facts.concepts.stack_config import NAMESPACE, decoded, own_name
 
 File = TypeVar("File", bound=Section)
@@ -316,9 +317,9 @@ class _UniqueKeys(yaml.constructor.SafeConstructor):
         return super().construct_mapping(node, deep=deep)
 
 
-class _StrictLoader(_UniqueKeys, yaml.SafeLoader):
+class _StrictLoader(_UniqueKeys, Bounded, yaml.SafeLoader):
     pass
 
 
-class _FastLoader(_UniqueKeys, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
+class _FastLoader(_UniqueKeys, Bounded, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
     """With libyaml, where PyYAML was built with it: in a tenth of the time."""

@@ -88,6 +88,8 @@ MOST_BYTES: Final = 8 * PART_BYTES
 MOST_READ: Final = 256 * 1024 * 1024
 """Of a folder that is copied at all."""
 _LARGEST: Final = 3
+_LONGEST_SECONDS: Final = 120
+"""For git to list a folder: minutes on a slow network's disk, no end where a file is a pipe."""
 
 
 class FolderError(Exception):
@@ -156,7 +158,11 @@ def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
         for name in files:
-            archive.add(folder / name, name, recursive=False, filter=_anonymous)
+            try:
+                archive.add(folder / name, name, recursive=False, filter=_anonymous)
+            except OSError as error:  # as containers leave them that run as root
+                remedy = "list it in .gitignore, or give it to yourself (chown)"
+                raise FolderError(f"{name} cannot be read: {error.strerror}; {remedy}") from error
     content = buffer.getvalue() if files else b""
     archive = FolderArchive(content, files, left_out, sizes)
     archive.check(most)
@@ -235,13 +241,21 @@ def _git(git: str, folder: Path, *arguments: str, nested: bool = False) -> list[
     if nested:
         environment["GIT_CEILING_DIRECTORIES"] = str(folder.parent)
     options = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    done = subprocess.run([git, *never, *arguments, *options], capture_output=True, check=False, env=environment)
-    if done.returncode == 0:
-        return [name for name in os.fsdecode(done.stdout).split("\0") if name]
+    command = [git, *never, *arguments, *options]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, env=environment, timeout=_LONGEST_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        waits = f"git did not list the files of {folder} in {_LONGEST_SECONDS} s"
+        raise FolderError(f"{waits}; look at its .gitignore files (one may be a pipe), or use --image") from error
     error = os.fsdecode(done.stderr).strip()
+    # Git goes on without a folder that it cannot enter.
+    if done.returncode == 0 and "could not open directory" not in error:
+        return [name for name in os.fsdecode(done.stdout).split("\0") if name]
     if "not a git repository" in error:
         return None
-    raise FolderError(f"git cannot list the files of {folder}: {error}; mend that, or use --image")
+    raise FolderError(
+        f"git cannot list the files of {folder}: {error}; mend that, list it in .gitignore, or use --image"
+    )
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:

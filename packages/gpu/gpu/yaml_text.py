@@ -6,8 +6,10 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.bounded_yaml import Bounded
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
+
+class _Loader(Bounded, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
     """Text as written for all scalars but null: a token may look like a number, and a version like another one.
 
     YAML 1.1 reads 1.10 as 1.1, 010 as 8, no as false and 12:30 as 750: https://yaml.org/type/

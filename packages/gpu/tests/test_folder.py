@@ -568,3 +568,40 @@ def test_an_image_needs_a_place() -> None:
     for nothing in (None, ""):
         with pytest.raises(ImageError, match="--registry"):
             tag_for(nothing, "train")
+
+
+def test_a_file_that_cannot_be_read_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a container leaves it that ran as root; a test of root reads every file."""
+    add = tarfile.TarFile.add
+
+    def refused(archive: tarfile.TarFile, name: Path, *arguments: Any, **options: Any) -> None:
+        if name.name == "large.bin":
+            raise PermissionError(13, "Permission denied", str(name))
+        add(archive, name, *arguments, **options)
+
+    monkeypatch.setattr(tarfile.TarFile, "add", refused)
+    with pytest.raises(
+        FolderError, match=r"^data/large\.bin cannot be read: Permission denied; list it in \.gitignore"
+    ):
+        pack(project)
+
+
+@pytest.mark.parametrize(
+    ("git", "words"),
+    [
+        ("exec sleep 60", "git did not list the files of .* in 0.2 s; look at its .gitignore"),
+        ("echo \"warning: could not open directory 'out/': Permission denied\" >&2", "could not open directory 'out/'"),
+    ],
+)
+def test_a_folder_that_git_cannot_list_whole_is_named(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: str, words: str
+) -> None:
+    """A .gitignore that is a pipe holds git for ever, and a folder that it cannot enter it leaves out."""
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{git}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    monkeypatch.setattr(folders, "_LONGEST_SECONDS", 0.2)
+    with pytest.raises(FolderError, match=words):
+        pack(project)

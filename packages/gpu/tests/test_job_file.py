@@ -236,3 +236,39 @@ def test_a_file_may_merge_parts(gpu: Run, cluster: type[FakeCluster], file: Path
     file.write_text("image: a\ndetach: true\ncommand: python train.py\nenv: {<<: {A: 1.10}, B: null}\n")
     assert gpu("submit", "-f", "job.yaml")[0] == 0
     assert environment(submitted(cluster)) == {"A": "1.10", "B": ""}
+
+
+@pytest.mark.parametrize("content", ["env-file: .env", "env-file: secrets/.env"])
+def test_a_file_from_elsewhere_gets_no_variables_of_the_working_folder(
+    gpu: Run, cluster: type[FakeCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    for folder in ("mine/secrets", "theirs"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("mine/.env", "mine/secrets/.env"):
+        (tmp_path / file).write_text("TOKEN=of-mine")
+    (tmp_path / "theirs" / "job.yaml").write_text(f"image: x\n{content}")
+    (tmp_path / "mine" / "job.yaml").symlink_to(tmp_path / "theirs" / "job.yaml")
+    monkeypatch.chdir(tmp_path / "mine")
+    for file in ("../theirs/job.yaml", "job.yaml"):
+        code, _, err = gpu("submit", "-f", file)
+        assert code == 2
+        assert f"is outside of {tmp_path / 'theirs'}; write --env-file on the command line" in " ".join(err.split())
+    assert not cluster.created
+
+
+def test_the_variables_that_a_file_asks_for_are_named(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    (file.parent / ".env").write_text("A=1\nTOKEN=secret\n")
+    (file.parent / "jobs").mkdir()
+    (file.parent / "jobs" / "job.yaml").write_text("image: x\nenv-file: .env\ndetach: true")
+    code, _, err = gpu("submit", "-f", "jobs/job.yaml")
+    assert code == 0, err
+    assert "environment variables from .env: A, TOKEN" in err
+    assert "secret" not in err
+
+
+def test_aliases_that_stand_for_too_much_are_refused_at_once(gpu: Run, file: Path) -> None:
+    lists = "".join(f"  x{number}: &x{number} [{', '.join([f'*x{number - 1}'] * 9)}]\n" for number in range(1, 12))
+    file.write_text(f"image: x\nenv:\n  x0: &x0 [a]\n{lists}")
+    code, _, err = gpu("submit", "-f", "job.yaml")
+    assert code == 2
+    assert "aliases (*name) stand for too many values; write them out" in " ".join(err.split())

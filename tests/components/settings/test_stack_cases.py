@@ -108,6 +108,15 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
         from_stack_file(tmp_path / "Pulumi.none.yaml")
 
 
+@pytest.mark.parametrize("first", ["&x0 [a]", "&x0 {a: *x0}"])
+def test_a_file_of_nested_aliases_is_refused_at_once(first: str, tmp_path: Path) -> None:
+    lists = "".join(f"  x{number}: &x{number} [{', '.join([f'*x{number - 1}'] * 9)}]\n" for number in range(1, 12))
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text(f"config:\n  x0: {first}\n{lists}")
+    with pytest.raises(SettingsError, match=r"aliases \(\*name\) stand for too many values; write them out"):
+        from_stack_file(file)
+
+
 def test_file_that_is_not_text(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.x.yaml"
     file.write_bytes(b"\xff\xfe\x00config")

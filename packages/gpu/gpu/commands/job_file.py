@@ -49,8 +49,11 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
         own, opposite = known[name]
         if own in _OF_WHO_SUBMITS:
             raise AskError(f"{where}: a file does not say this; write --{own} on the command line")
-        if own == "env_file" and not any(_below(folder, Path(str(value))) for folder in (Path(), path.parent)):
-            raise AskError(f"{where}: {value} is outside of this folder; write --env-file on the command line")
+        # A file from elsewhere says nothing about the working folder, which is somebody else's.
+        folder = Path() if _below(Path(), path) else path.resolve().parent
+        if own == "env_file" and not _below(folder, Path(str(value))):
+            whose = "this folder" if folder == Path() else str(folder)
+            raise AskError(f"{where}: {value} is outside of {whose}; write --env-file on the command line")
         if own in defaults:
             raise AskError(f"{where}: the file has this option twice")
         defaults[own] = _opposite(where, value) if opposite else _value(where, own, value)

@@ -228,6 +228,9 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     archive = _folder(asked, _in_folder(program), console, build=build)
     pods = request_of(asked)
     request = _job_request(asked, pods, program, archive)  # before a cluster is asked, or known
+    if asked.file is not None and asked.env_file is not None:
+        names = ", ".join(variables(asked.env_file, []))
+        console.print(f"environment variables from {escape(str(asked.env_file))}: {escape(names)}")
     target = _target(asked, pods)
     offer = offer_of(target)
     if archive is not None and (asked.dry_run or offer.volume_namespace != target.namespace):
