@@ -122,6 +122,26 @@ def test_a_stack_without_a_report_is_named_with_its_command(monkeypatch: pytest.
     assert f"no report of dev in {tmp_path / 'dev'}: run `make rehearse STACK=dev` first" in refused.stderr
 
 
+@pytest.mark.parametrize(("damaged", "code"), [(False, 0), (True, 2)])
+def test_a_comparison_is_called_as_its_stacks_whatever_their_reports_hold(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damaged: bool, code: int
+) -> None:
+    folder = tmp_path / "build" / "rehearsal"
+    for stack in ("dev", "prod", "compare-x"):
+        (folder / stack).mkdir(parents=True)
+        (folder / stack / "report.json").write_text(json.dumps({"stack": f"x/../../../{stack}"}))
+    monkeypatch.setattr(rehearsal, "ROOT", tmp_path)
+    monkeypatch.setattr(rehearsal, "_REPORTS", folder)
+    if not damaged:
+        monkeypatch.setattr("rehearsal.report.page.render_comparison", lambda reports: f"{len(reports)} reports")
+    shown = run("compare", "dev,prod", TERMINAL_WIDTH="300")
+    assert shown.returncode == code
+    assert ("a report is damaged" in shown.stderr) == damaged
+    page = folder / "compare-dev-prod.html"
+    assert list(tmp_path.rglob("*.html")) == ([] if damaged else [page])
+    assert damaged or page.read_text() == "2 reports"
+
+
 def test_a_program_of_the_cluster_is_refused_for_a_stack_that_makes_its_own() -> None:
     refused = run("rehearse", "dev", "--cluster", "examples/other-programs/gke-company", TERMINAL_WIDTH="300")
     assert refused.returncode == 2
@@ -214,6 +234,8 @@ def test_without_a_case_the_cases_are_listed() -> None:
         (["prove", "--part", "stack"], ["no pulumi on PATH", "make engine"]),
         (["prove", "dve", "--part", "stack"], ["no stack 'dve'", "Pulumi.dve.yaml does not exist"]),
         (["drift"], ["no pulumi on PATH", "make engine"]),
+        (["rehearse", "--account", "/nope"], ["/nope: No such file or directory; write a file as"]),
+        (["rehearse", "--apply", "/nope"], ["/nope: no such folder; write the one that has your manifests"]),
         (["rehearse", "--from", "home"], ["'home'", "'outside'", "'inside'"]),
     ],
 )

@@ -296,13 +296,17 @@ def compare(
 ) -> None:
     """Write a page that shows the last rehearsals of several stacks side by side."""
     from rehearsal.report.page import render_comparison
+    from rehearsal.report.report import replace_file
 
     names = ",".join(stacks).split(",")
     if len(names) < 2:
         bad_input("write at least two stacks, such as dev prod")
-    reports = [_last_report(name)[0] for name in names]
-    page = _REPORTS / f"compare-{'-'.join(content['stack'] for content in reports)}.html"
-    page.write_text(render_comparison(reports), encoding="utf-8")
+    reports = [_last_report(name) for name in names]
+    page = _REPORTS / f"compare-{'-'.join(folder.name for _, folder in reports)}.html"
+    try:
+        replace_file(page, render_comparison([content for content, _ in reports]).encode())
+    except (LookupError, TypeError, ValueError) as error:
+        bad_input(f"a report is damaged, or of another version ({error!r}): rehearse its stack again")
     typer.echo(f"Comparison: {page.relative_to(ROOT)}")
 
 

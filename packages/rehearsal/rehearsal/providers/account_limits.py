@@ -90,7 +90,10 @@ def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
     """
     try:
         content = yaml.safe_load(file.read_text()) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        remedy = "write a file as packages/rehearsal/docs/account.md shows"
+        raise AccountFileError(f"{file}: {error.strerror}; {remedy}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise AccountFileError(f"{file}: {error}") from error
     known = ("quotas", "reservations", "keys", "missingRights", "policies")
     if not isinstance(content, dict) or set(content) - set(known):

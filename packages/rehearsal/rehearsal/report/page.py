@@ -18,6 +18,7 @@ from rich.console import Console
 from facts.concepts.counts import counted
 from rehearsal.report import pictures
 from rehearsal.report.pictures import PALETTES, Colours, Report, Spec, happenings, hourly, periods
+from rehearsal.report.report import replace_file
 
 PAGE: Final = "report.html"
 REPORT: Final = "report.json"
@@ -49,11 +50,11 @@ def publish(report: Report, folder: Path, console: Console) -> None:
 
 def write(report: Report, folder: Path) -> None:
     """Write the page into ``folder``, and its first picture as ``picture.svg`` and ``picture.png``. Raises OSError."""
-    (folder / PAGE).write_text(render(report), encoding="utf-8")
+    replace_file(folder / PAGE, render(report).encode())
     if _has_nodes(report):
         spec = first_picture(report, PALETTES["light"])
-        (folder / "picture.svg").write_text(pictures.svg(spec), encoding="utf-8")
-        (folder / "picture.png").write_bytes(pictures.png(spec))
+        replace_file(folder / "picture.svg", pictures.svg(spec).encode())
+        replace_file(folder / "picture.png", pictures.png(spec))
 
 
 def first_picture(report: Report, colours: Colours) -> Spec:

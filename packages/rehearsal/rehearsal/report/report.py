@@ -263,12 +263,16 @@ def _observed(record: RunRecord) -> dict[str, Any]:
 
 def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
     """Write JSON so that a reader sees either the old file or the complete new one."""
+    replace_file(path, f"{json.dumps(content, indent=2)}\n".encode())
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file in place of what has its name: a link there is replaced, not followed. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as stream:
-            json.dump(content, stream, indent=2)
-            stream.write("\n")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:

@@ -98,6 +98,8 @@ def read(folder: Path) -> list[Object]:
 
     Raises ManifestsError: there is no object, or a file contains something else.
     """
+    if not folder.is_dir():
+        raise ManifestsError(f"{folder}: no such folder; write the one that has your manifests")
     files = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS and path.is_file())
     manifests: list[Object] = []
     for path in files:

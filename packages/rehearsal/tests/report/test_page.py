@@ -252,6 +252,17 @@ def test_the_first_picture_is_a_file_of_its_own(report: dict[str, Any], tmp_path
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_link_in_a_folder_of_reports_is_replaced_not_followed(report: dict[str, Any], tmp_path: Path) -> None:
+    """A folder of build/ may come with somebody else's copy of the project."""
+    names = ("report.html", "picture.svg", "picture.png")
+    for name in names:
+        (tmp_path / f"own-{name}").write_text("own")
+        (tmp_path / name).symlink_to(tmp_path / f"own-{name}")
+    page.write(report, tmp_path)
+    assert [(tmp_path / f"own-{name}").read_text() for name in names] == ["own"] * 3
+    assert not any((tmp_path / name).is_symlink() for name in names)
+
+
 def test_the_life_of_a_node_is_starting_used_and_idle(report: dict[str, Any]) -> None:
     _, node = report["nodes"]
     assert node == {
