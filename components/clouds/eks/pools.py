@@ -35,8 +35,9 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.nodes import surge_nodes
+from facts.concepts.kubernetes import CLOUD_EFFECTS
 from facts.concepts.parts import Capacity
-from facts.concepts.pool import Pool
+from facts.concepts.pool import SHARES_KEY, Pool
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -95,6 +96,8 @@ def node_pool(
     }
     if gpus is not None:
         _report_deferred_changes(pool, gpus, version, template_version, ami_type)
+        if same:
+            _warn_of_disturbing_changes(pool, gpus, state)
     if pool.role != "admin":
         inputs["taints"] = _taints(pool, gpus, state)
     options = pulumi.ResourceOptions(
@@ -202,6 +205,26 @@ def _report_deferred_changes(
             )
 
     pulumi.Output.all(running, version, template_version).apply(report)
+
+
+def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]) -> None:
+    """Warn of what reaches running nodes with this update, and the pods on them."""
+    taints = {(each["key"], each["effect"]): each.get("value") for each in state.get("taints") or ()}
+    ending = [taint.key for taint in pool.nodes.taints if taint.effect == "NoExecute"]
+    changes = [f"its taint {key} ends their pods" for key in ending if (key, CLOUD_EFFECTS["NoExecute"]) not in taints]
+    # A device plugin offers them again, also those that a pod has: `NewAnnotatedID` in
+    # https://github.com/NVIDIA/k8s-device-plugin/blob/v0.18.2/internal/rm/devices.go
+    shares = int(taints.get((SHARES_KEY, CLOUD_EFFECTS["NoSchedule"])) or 1)
+    if pool.nodes.image != "bottlerocket" and pool.gpus.shares > shares:
+        changes.append("with timeSharing more pods start on the GPUs of theirs")
+
+    def warn(group: RunningGroup) -> None:
+        if group.nodes and changes:
+            pulumi.warn(
+                f"pool {pool.name} has nodes ({group.nodes}), and {', and '.join(changes)}. Wait until it has none"
+            )
+
+    running.apply(warn)
 
 
 def _labels(

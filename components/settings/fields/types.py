@@ -380,7 +380,7 @@ class TaintSetting(Section):
     key: LabelKey = Field(description="key, outside the reserved domains")
     value: LabelValue = Field(default="", description="value; may be empty")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        description="effect on pods that do not tolerate it"
+        description="effect on pods that do not tolerate it; NoExecute also ends running ones (not with Karpenter)"
     )
 
     def node_taint(self) -> NodeTaint:

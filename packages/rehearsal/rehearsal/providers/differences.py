@@ -100,8 +100,9 @@ class Comparison:
     """How the inputs of one resource type are compared.
 
     ``replaces`` are input paths that cannot be updated in place (``x[]``: only adding or removing elements, or the
-    block). One of the ``computed`` that goes with its block replaces nothing: it counts as the cloud's. In ``links`` a resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that
-    mean the same as an input left open; empty blocks and lists always do.
+    block). One of the ``computed`` that goes with its block replaces nothing: it counts as the cloud's. In ``links`` a
+    resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that mean the same
+    as an input left open; empty blocks and lists always do.
     """
 
     replaces: tuple[str, ...]

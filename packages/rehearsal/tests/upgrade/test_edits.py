@@ -136,9 +136,22 @@ def effect(running: Running) -> tuple[str, str] | None:
     ]
     if any("gpu" in name.split("-") for name in waiting):
         return "update", "waits"
-    if any(name.startswith("gpu") for name in pools):
+    if any(name.startswith("gpu") for name in pools) or disturbs(changes, running.deployment):
         return "update", "ends"
     return "update", "moves" if pools or waiting else "runs"
+
+
+def disturbs(changes: list[Change], deployment: Deployment) -> bool:
+    """Whether pods on nodes that stay are evicted, or share their GPUs with others from now on."""
+    states = {one.registration.name: str(one.inputs) for one in deployment.resources.values()}
+    tainted = (
+        states[each.name].upper().replace("_", "")
+        for each in changes
+        if each.type in CLOUD_POOLS and each.op == "update" and any("aint" in path for path in each.paths)
+    )
+    return any("NOEXECUTE" in state for state in tainted) or any(
+        "device-plugin-shared-" in each.name for each in changes
+    )
 
 
 def _named(ended: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.parts import Fabric, SharedGpu
 from facts.concepts.pool import SHARES_KEY, Pool, gpu_pool_taints
 from tests import eks_answers, recorder
@@ -243,6 +243,31 @@ def test_what_waits_is_said(account: Any, monkeypatch: pytest.MonkeyPatch) -> No
     (line,) = messages
     assert "t4-1-a" in line
     assert all(word in line for word in ("machine types", "image", "Kubernetes version", "template"))
+
+
+@pytest.mark.parametrize("nodes", [0, 2])
+@pytest.mark.parametrize(
+    ("image", "changes", "word"),
+    [
+        ("al2023", {"taints": gpu_pool_taints(1, 1, (Taint("a.com/b", "c", "NoExecute"),))}, "taint a.com/b ends"),
+        ("al2023", {"taints": gpu_pool_taints(1, 1, (Taint("a.com/b", "c", "NoSchedule"),))}, ""),
+        ("al2023", SHARED, "timeSharing more pods start"),
+        ("bottlerocket", SHARED, ""),
+    ],
+)
+def test_what_disturbs_pods_on_running_nodes_is_warned_about_once(
+    account: Any, monkeypatch: pytest.MonkeyPatch, nodes: int, image: str, changes: Mapping[str, Any], word: str
+) -> None:
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.warn", messages.append)
+    first = eks_specs.run(eks_specs.gpu_pool(image=image))
+    account["t4-1-a"] = {"nodes": nodes, "image": f"{image.upper()}_x86_64_NVIDIA"}
+    pool = eks_specs.gpu_pool(**{"image": image, **changes})
+    second = eks_specs.run(pool, deployed=first)
+    expected = [word] if word and nodes else []
+    assert [word in message and "has nodes (2)" in message for message in messages] == [True for _ in expected]
+    eks_specs.run(pool, deployed=second)
+    assert len(messages) == len(expected)
 
 
 def test_a_group_that_does_not_exist_yet_is_not_asked_about(account: Any) -> None:
