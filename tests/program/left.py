@@ -35,7 +35,7 @@ def left(before: Mapping[str, Registration], after: Mapping[str, Registration]) 
 def _kept(row: SimulatedResource[Any], was: Registration, now: Registration) -> Iterator[Path]:
     sent, completed = ({**_sent(row, now.inputs, olds)} for olds in ({}, was.inputs))
     replaces = (*row.address, *row.replaces, *now.replace_on_changes)
-    compared = Comparison(replaces, row.links, row.unordered, _ABSENT[now.type])
+    compared = Comparison(replaces, row.computed, row.links, row.unordered, _ABSENT[now.type])
     if diff(compared, was.inputs, completed, now.ignore_changes).replaces:
         return
     yield from differences(sent, completed)

@@ -211,9 +211,9 @@ def test_a_gpu_group_with_nodes_is_described_as_they_are(
     account["t4-1-a"] = {"nodes": 1, "image": f"{image.upper()}_x86_64_NVIDIA"}
     pool = eks_specs.gpu_pool(**{"image": image, **changes})
     running = described(eks_specs.run(pool, deployed=first))
-    expected = described(first) | at_once
+    expected = {**described(first), **at_once}
     planned_labels = {f"{node_tags.LABEL}{key[6:]}": each for key, each in at_once.items() if key.startswith("label ")}
-    assert running == expected | planned_labels
+    assert running == {**expected, **planned_labels}
     account["t4-1-a"]["nodes"] = 0
     assert described(eks_specs.run(pool, deployed=first)) == described(eks_specs.run(pool))
 
