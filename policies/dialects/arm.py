@@ -132,7 +132,8 @@ def _resources(
             once = [{key: part for key, part in entry.items() if key != "copy"}]
             for number in range(min(count, _MOST_ELEMENTS) if isinstance(count, int) else 1):
                 of_loop = replace(declared, name=f"{declared.name}[{number}]")
-                yield from _resources(of_loop, once, scope, kind_above, name_above)
+                for each in _resources(of_loop, once, scope, kind_above, name_above):
+                    yield declared if each is of_loop else each  # what is not read is the template as a whole
             continue
         kind = at(resource, "type")
         if not isinstance(resource, Mapping) or not isinstance(kind, str) or scope.depth > _DEEPEST:
