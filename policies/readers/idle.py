@@ -147,7 +147,9 @@ def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
 def _sum(first: Maybe[float | None], then: Maybe[float]) -> Maybe[float]:
     if then == math.inf:
         return then
-    return UNKNOWN if UNKNOWN in (first, then) else (first or 0.0) + then
+    if first is UNKNOWN or then is UNKNOWN:
+        return UNKNOWN
+    return (first or 0.0) + then
 
 
 def idle_of_daemon_set(annotations: Any) -> IdleTime | None:

@@ -556,7 +556,7 @@ def _gpu_limit(limits: Any, resource: str, machines: Sequence[Machine]) -> Maybe
         for most, part in bounds
         if isinstance(most, Decimal)
     ]
-    known += own
+    known += [each for each in own if each is not UNKNOWN]
     return min(known) if known else UNKNOWN if UNKNOWN in (most for most, _ in bounds) else None
 
 
