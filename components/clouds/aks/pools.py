@@ -13,7 +13,7 @@ import pulumi
 
 from components.clouds.aks.context import Context, PoolsContext
 from components.clouds.aks.maintenance import GPU_UPGRADES
-from components.clouds.aks.running_pools import RunningPool, count, version
+from components.clouds.aks.running_pools import RunningPool, as_running, count
 from components.clouds.declare import aks as declare
 from components.clouds.raw import beside
 from components.resources import CustomResource
@@ -64,6 +64,11 @@ _FIXED: Final = (
     "spotMaxPrice",
     "vnetSubnetID",
 )
+
+
+# Inputs of ``raw`` for which Azure reimages the nodes, with the jobs on them, and the provider says update:
+# https://learn.microsoft.com/azure/aks/enable-fips-nodes, https://learn.microsoft.com/azure/aks/localdns-custom
+_REIMAGING: Final = ("enableFIPS", "localDNSProfile")
 
 
 TAKEN_OVER: Final = ("enableEncryptionAtHost", "maxPods", "podIPAllocationMode", "podSubnetID", "vnetSubnetID")
@@ -129,7 +134,8 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
     _add_nodes(inputs, pool, context.subnet, {**context.settings.labels, **_node_template_tags(pool)})
     if context.settings.kubernetes.version is not None:
         # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
-        inputs["orchestratorVersion"] = version(pool, running, context.settings.kubernetes.version)
+        inputs["orchestratorVersion"] = context.settings.kubernetes.version
+    _keep_nodes(inputs, pool, running)
     if pool.scaling.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
@@ -146,6 +152,17 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
         own_labels = {**pool.nodes.labels, **(_SPOT_LABELS if pool.scaling.spot else {})}
         inputs["nodeLabels"] = {**without_operator(pool), **own_labels}
     return beside(inputs, pool.raw, f"{pool.declared_at}.raw")
+
+
+def _keep_nodes(inputs: aks.AgentPool, pool: Pool, running: RunningPool) -> None:
+    """Name what the nodes of a busy GPU pool run where Azure would reimage them for another one."""
+    boot = cast(Mapping[str, Any], inputs.get("securityProfile") or {})
+    own = {key: value for key, value in inputs.items() if key in ("orchestratorVersion", "osSKU")}
+    kept = as_running(pool, running, {**own, **boot})
+    merged = {**inputs, **{key: kept[key] for key in own}}
+    if boot:
+        merged["securityProfile"] = {key: kept[key] for key in boot}
+    inputs.update(cast("aks.AgentPool", merged))
 
 
 def _taken_over(theirs: pulumi.Output[Mapping[str, Any]], pool: Pool) -> dict[str, Any]:
@@ -239,10 +256,12 @@ def agent_pool(
     """A separate pool, in addition to the one of the cluster's creation; declared ``after`` other resources."""
     # Its owner may change these of other pools; with a change here the nodes would be made again, jobs and all.
     ignored = [] if context.theirs is None else [key for key in TAKEN_OVER if key not in pool.raw]
+    # Only what the stack file writes: Azure leaves alone what somebody else set.
+    reimaging = [key for key in _REIMAGING if key in pool.raw] if pool.role == "gpu" else []
     behaviour = pulumi.ResourceOptions(
         depends_on=list(after),
         ignore_changes=ignored,
-        replace_on_changes=list(_FIXED),
+        replace_on_changes=[*_FIXED, *reimaging],
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         # One request ends the cluster with its pools; one for each pool would also wait for disruption budgets:

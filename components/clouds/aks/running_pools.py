@@ -9,13 +9,17 @@ Azure still refuses; the current size of the pool is right in both cases, even b
 (https://github.com/Azure/AKS/issues/1758).
 
 A new Kubernetes version drains and reimages every node of a pool, which ends its jobs
-(https://learn.microsoft.com/azure/aks/upgrade-aks-cluster). So a GPU pool keeps its version while it has nodes,
-and gets the new one at the first update that finds it empty; Azure allows three minors behind the control plane
+(https://learn.microsoft.com/azure/aks/upgrade-aks-cluster). So do another image
+(https://learn.microsoft.com/azure/aks/upgrade-os-version), secure boot and vTPM
+(https://learn.microsoft.com/azure/aks/node-disruption-policy), also where somebody changed them with ``az`` and the
+complete pool would turn them back. So a GPU pool keeps what its nodes run, and gets the new one at the first update
+that finds it empty; Azure allows three minors behind the control plane
 (https://learn.microsoft.com/azure/aks/supported-kubernetes-versions).
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -30,6 +34,13 @@ from facts.concepts.pool import Pool
 CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 POOL: Final = "azure-native:containerservice:getAgentPool"
 LONG_TERM: Final = "AKSLongTermSupport"
+
+_REIMAGING: Final = {
+    "orchestratorVersion": "Kubernetes version",
+    "osSKU": "image",
+    "enableSecureBoot": "secure boot",
+    "enableVTPM": "vTPM",
+}
 
 # ``PulumiAzcoreResponseError`` in
 # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
@@ -97,22 +108,31 @@ def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
     )
 
 
-def version(pool: Pool, running: RunningPool, target: str) -> pulumi.Input[str]:
-    """``target``; for a GPU pool with nodes, their version."""
+def as_running(pool: Pool, running: RunningPool, declared: Mapping[str, Any]) -> dict[str, pulumi.Input[Any]]:
+    """``declared`` of the nodes, by ``_REIMAGING``'s names; of a GPU pool with nodes, what they run."""
     if pool.role != "gpu" or running is None:
-        return target
-    return running.apply(lambda pool_state: _running_version(pool_state, pool, target))
+        return dict(declared)
+    kept = running.apply(lambda pool_state: _kept(pool_state, pool, declared))
+    return {key: kept.apply(operator.itemgetter(key)) for key in declared}
 
 
-def _running_version(running: Mapping[str, Any], pool: Pool, target: str) -> str:
+def _kept(running: Mapping[str, Any], pool: Pool, declared: Mapping[str, Any]) -> Mapping[str, Any]:
     nodes = int(running.get("count", 0))
     if not nodes:
-        return target
-    current = str(running["currentOrchestratorVersion"])
-    if current == target or current.startswith(f"{target}."):
-        return target
-    pulumi.info(f"pool {pool.name} has nodes ({nodes}): run `up` again when it has none to change Kubernetes version")
-    return current
+        return declared
+    version, boot = str(running["currentOrchestratorVersion"]), running.get("securityProfile") or {}
+    target = declared.get("orchestratorVersion", "")
+    runs = {
+        "orchestratorVersion": target if version.startswith(f"{target}.") else version,
+        "osSKU": running.get("osSKU") or declared["osSKU"],
+        "enableSecureBoot": bool(boot.get("enableSecureBoot")),
+        "enableVTPM": bool(boot.get("enableVTPM")),
+    }
+    waiting = [words for key, words in _REIMAGING.items() if key in declared and runs[key] != declared[key]]
+    if waiting:
+        change = " and ".join(waiting)
+        pulumi.info(f"pool {pool.name} has nodes ({nodes}): run `up` again when it has none to change {change}")
+    return runs
 
 
 def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ WAITING: Final = {
     # Its tags are those of running machines as well: facts/catalog/aks/data/changes.csv.
     "kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass": ("spec.imageFamily", "spec.osDiskSizeGB", "spec.gpu"),
     "aws:eks/nodeGroup:NodeGroup": ("launchTemplate.", "version"),
-    "azure-native:containerservice:AgentPool": ("orchestratorVersion",),
+    "azure-native:containerservice:AgentPool": ("orchestratorVersion", "osSKU"),
 }
 """What Karpenter applies to new nodes only (https://karpenter.sh/docs/concepts/disruption/#drift), and what the program
 leaves as it is while a GPU pool has nodes: here it has none."""

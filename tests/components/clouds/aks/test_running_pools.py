@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+import pulumi
 import pytest
 
 from components.clouds.aks.pools import pool_name
@@ -21,8 +22,8 @@ GPU, CPU = gpu_spec("t4-1"), cpu_spec()
 fresh = inspect.unwrap(run)  # each test has other answers
 
 
-def running(name: str, nodes: int, version: str = "1.33.2") -> dict[str, Any]:
-    return {"name": name, "count": nodes, "currentOrchestratorVersion": version}
+def running(name: str, nodes: int, version: str = "1.33.2", **node: Any) -> dict[str, Any]:
+    return {"name": name, "count": nodes, "currentOrchestratorVersion": version, "osSKU": "Ubuntu", **node}
 
 
 @pytest.fixture
@@ -67,6 +68,54 @@ def test_a_pool_that_is_new_and_one_without_gpus_take_the_version_at_once(cluste
     assert sent(GPU, "1.34") == "1.34"
     cluster.append(running(pool_name(CPU.name), 3))
     assert sent(CPU, "1.34") == "1.34"
+
+
+BOOT = {"enableSecureBoot": True, "enableVTPM": True, "sshAccess": "Disabled"}
+
+
+@pytest.mark.parametrize(
+    ("count", "node", "image", "secure", "vtpm"),
+    [
+        (0, {"osSKU": "Ubuntu2404", "securityProfile": BOOT}, "Ubuntu", False, True),
+        (2, {"osSKU": "Ubuntu2404"}, "Ubuntu2404", False, False),
+        (2, {"securityProfile": BOOT}, "Ubuntu", True, True),
+    ],
+)
+def test_what_somebody_changed_of_a_gpu_pool_with_nodes_is_not_turned_back(
+    cluster: list[dict[str, Any]], count: int, node: dict[str, Any], image: str, secure: bool, vtpm: bool
+) -> None:
+    """With another one Azure reimages the nodes, jobs and all: https://learn.microsoft.com/azure/aks/upgrade-os-version,
+    https://learn.microsoft.com/azure/aks/node-disruption-policy."""
+    cluster.append(running(pool_name("t4-1"), count, **node))
+    inputs = fresh(GPU).named("t4-1-pool").inputs
+    assert inputs["osSKU"] == image
+    assert inputs["securityProfile"] == {"enableSecureBoot": secure, "enableVTPM": vtpm}
+    assert "orchestratorVersion" not in inputs
+
+
+@pytest.mark.parametrize(("count", "image"), [(0, "AzureLinux"), (1, "Ubuntu")])
+def test_another_image_waits_until_a_gpu_pool_is_empty(
+    cluster: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, count: int, image: str
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "info", said.append)
+    cluster.append(running(pool_name("t4-1"), count, "1.33.2", securityProfile=BOOT | {"enableSecureBoot": False}))
+    assert fresh(gpu_spec("t4-1", image="azurelinux"), version="1.34").named("t4-1-pool").inputs["osSKU"] == image
+    waits = "pool t4-1 has nodes (1): run `up` again when it has none to change Kubernetes version and image"
+    assert said == [waits] * (count > 0)
+
+
+def test_another_image_of_a_pool_without_gpus_is_sent_at_once(cluster: list[dict[str, Any]]) -> None:
+    cluster.append(running(CPU.name, 3, osSKU="AzureLinux"))
+    assert fresh(CPU).named("cpu-pool").inputs["osSKU"] == "Ubuntu"
+
+
+@pytest.mark.parametrize("raw", [{"enableFIPS": True}, {"localDNSProfile": {"mode": "Required"}}])
+def test_what_reimages_nodes_by_raw_is_previewed_as_a_replacement_of_a_gpu_pool(raw: dict[str, Any]) -> None:
+    (key,) = raw
+    assert key in fresh(gpu_spec("t4-1", raw=raw)).named("t4-1-pool").replace_on_changes
+    assert key not in fresh(GPU).named("t4-1-pool").replace_on_changes
+    assert key not in fresh(cpu_spec(raw=raw)).named("cpu-pool").replace_on_changes
 
 
 def test_nothing_is_asked_about_versions_where_none_is_pinned(cluster: list[dict[str, Any]]) -> None:

@@ -246,7 +246,24 @@ def _start(cloud: azure.Subscription, cluster: Record, before: Record | None) ->
     if before is not None and (node_pool.uses_priorities(cluster) or node_pool.uses_priorities(before)):
         for pool in node_pool.pools_of(cloud, cluster.id):
             node_pool.start_nodes(cloud, pool)
+    if before is not None and _reimaged(before.inputs, cluster.inputs):
+        for pool in node_pool.pools_of(cloud, cluster.id):
+            cloud.machines().recreate_nodes(last_part(cluster.id), last_part(pool.id))
     return cluster
+
+
+def _reimaged(before: Properties, after: Properties) -> bool:
+    """Whether Azure reimages the nodes of all pools: for another proxy, other authorities or a second family of
+    addresses, of which one that an update leaves out stays as it was; and where the system patches itself or did.
+
+    https://learn.microsoft.com/azure/aks/node-disruption-policy
+    """
+    paths = ("httpProxyConfig", "networkProfile.ipFamilies", "securityProfile.customCATrustCertificates")
+    others = [(at(before, path), at(after, path)) for path in paths]
+    channels = {at(each, "autoUpgradeProfile.nodeOSUpgradeChannel") for each in (before, after)}
+    return any(new is not None and new != former for former, new in others) or (
+        len(channels) > 1 and "Unmanaged" in channels
+    )
 
 
 def _stop(cloud: azure.Subscription, cluster: Record) -> None:

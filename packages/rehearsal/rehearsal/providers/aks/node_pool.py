@@ -244,11 +244,21 @@ def _start(cloud: Subscription, pool: Record, before: Record | None) -> Record:
     return pool
 
 
+_REIMAGING: Final = ("enableFIPS", "localDNSProfile", "securityProfile.enableSecureBoot", "securityProfile.enableVTPM")
+
+
 def _reimaged(before: Record, pool: Record) -> bool:
     """Whether each node is cordoned, drained and reimaged: for another version
-    (https://learn.microsoft.com/azure/aks/upgrade-aks-cluster) or image
-    (https://learn.microsoft.com/azure/aks/upgrade-os-version)."""
-    return before.outputs[_VERSION] != pool.outputs[_VERSION] or image(before.inputs) != image(pool.inputs)
+    (https://learn.microsoft.com/azure/aks/upgrade-aks-cluster), image
+    (https://learn.microsoft.com/azure/aks/upgrade-os-version) or one of ``_REIMAGING``
+    (https://learn.microsoft.com/azure/aks/node-disruption-policy,
+    https://learn.microsoft.com/azure/aks/enable-fips-nodes); one that an update leaves out stays as it was."""
+    others = ((at(before.inputs, path), at(pool.inputs, path)) for path in _REIMAGING)
+    return (
+        before.outputs[_VERSION] != pool.outputs[_VERSION]
+        or image(before.inputs) != image(pool.inputs)
+        or any(after is not None and after != (former or False) for former, after in others)
+    )
 
 
 def _stop(cloud: Subscription, pool: Record) -> None:

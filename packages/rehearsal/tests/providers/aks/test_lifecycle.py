@@ -268,6 +268,44 @@ def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the
     assert azure.fleet.recreated == ["t4spot"]
 
 
+@pytest.mark.parametrize(
+    ("change", "reimaged"),
+    [
+        ({"osSKU": "Ubuntu2404"}, True),
+        ({"securityProfile": {"enableSecureBoot": False, "enableVTPM": True}}, True),
+        ({"securityProfile": {"enableSecureBoot": False, "enableVTPM": False}}, False),
+        ({"enableFIPS": True}, True),
+        ({"localDNSProfile": {"mode": "Required"}}, True),
+        ({"maxCount": 9}, False),
+    ],
+)
+def test_what_azure_reimages_the_nodes_of_a_pool_for(
+    azure: aks.Microsoft, change: dict[str, Any], reimaged: bool
+) -> None:
+    azure.cluster()
+    pool = azure.create(aks.POOL, aks.gpu_pool())
+    azure.update(aks.POOL, pool, aks.gpu_pool(**change))
+    assert azure.fleet.recreated == ["t4spot"] * reimaged
+
+
+@pytest.mark.parametrize(
+    ("change", "reimaged"),
+    [
+        ({"httpProxyConfig": {"httpProxy": "http://proxy:3128"}}, True),
+        ({"securityProfile": {"customCATrustCertificates": ["LS0t"]}}, True),
+        ({"autoUpgradeProfile": {"nodeOSUpgradeChannel": "Unmanaged"}}, True),
+        ({"tags": {"team": "vision"}}, False),
+    ],
+)
+def test_what_azure_reimages_the_nodes_of_all_pools_for(
+    azure: aks.Microsoft, change: dict[str, Any], reimaged: bool
+) -> None:
+    created = azure.cluster()
+    azure.create(aks.POOL, aks.gpu_pool())
+    azure.update(aks.CLUSTER, created, aks.cluster(**change))
+    assert sorted(azure.fleet.recreated) == ["system", "t4spot"] * reimaged
+
+
 @pytest.mark.parametrize(("settings", "minutes"), [({}, 60), ({"drainTimeoutInMinutes": 30}, 30), (None, None)])
 def test_the_drain_timeout_of_before_stays_where_an_update_omits_it(
     azure: aks.Microsoft, settings: dict[str, Any] | None, minutes: int | None
