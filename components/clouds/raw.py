@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import pulumi
@@ -17,6 +17,26 @@ def beside(inputs: _Inputs, raw: Mapping[str, Any], where: str) -> _Inputs:
         pulumi.RunError: the program sets one of them.
     """
     return cast(_Inputs, _beside(cast(Mapping[str, Any], inputs), raw, where))
+
+
+def changing(raw: Mapping[str, Any], running: Mapping[str, Any], paths: Iterable[str]) -> list[str]:
+    """The ``paths`` at which ``raw`` says something else than the ``running`` resource has. Where it says nothing, what
+    runs stays."""
+    return [path for path in paths if not _has(_at(running, path), _at(raw, path))]
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _has(running: Any, declared: Any) -> bool:
+    """Whether all that is declared runs; a cloud adds what it chooses."""
+    if isinstance(declared, Mapping):
+        own = running if isinstance(running, Mapping) else {}
+        return all(_has(own.get(key), value) for key, value in declared.items())
+    return declared is None or bool(running == declared)
 
 
 def _beside(inputs: Mapping[str, Any], raw: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from components.clouds.aks.workloads.share import share
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.declare import aks as declare
 from components.clouds.deployed import Deployed
-from components.clouds.raw import beside
+from components.clouds.raw import beside, changing
 from components.settings import Settings
 from facts.catalog import of
 from facts.catalog.aks.naming import dns_prefix
@@ -49,6 +49,16 @@ _PINNED: Final = "none"
 """The upgrade channel for a pinned version. Any other channel upgrades past it, and the next update would request a
 downgrade, which Azure refuses (https://github.com/rancher/rancher/issues/24071). Azure also does not upgrade a control
 plane separately from its pools while automatic upgrades are on."""
+
+# Inputs of ``raw`` for which Azure reimages the nodes of all pools, jobs and all, while the provider says update:
+# https://learn.microsoft.com/azure/aks/node-disruption-policy
+_REIMAGING: Final = ("httpProxyConfig", "networkProfile.ipFamilies", "securityProfile.customCATrustCertificates")
+_WAITS: Final = (
+    "{input}: Azure reimages the nodes of all pools for it, and GPU pools have nodes, {busy}: run `up` again when they "
+    "have none"
+)
+_OS_CHANNEL: Final = "nodeOSUpgradeChannel"
+_UNMANAGED: Final = "Unmanaged"
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
 _UNREACHABLE: Final = (
@@ -103,12 +113,15 @@ class AksCluster(CloudCluster):
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         running = deployed.outputs(_CLUSTER, f"{name}-control-plane")
         inputs = beside(
-            _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
+            _keep_channel(
+                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes), running_pools
+            ),
             {**_ended(settings, running), **settings.raw},
             "raw",
         )
         # An update that no longer says what has ended would be one more.
         ignored = [key for key in _ENDING if key in running and key not in inputs]
+        ignored += _waiting(settings, running, running_pools)
         if settings.network.existing is not None:
             # Another way out would cut the connections of running jobs: a cluster keeps the one that the existing
             # subnet had when it was made.
@@ -267,6 +280,23 @@ def _inputs(
     if encryption.disks is not None:
         inputs["diskEncryptionSetID"] = encryption.disks
     return inputs
+
+
+def _waiting(settings: Settings, running: Mapping[str, Any], pools: RunningPools) -> list[str]:
+    """Inputs of ``raw`` that stay as they were while a GPU pool has nodes."""
+    paths = changing(settings.raw, running, _REIMAGING) if pools.busy else []
+    for path in paths:
+        pulumi.info(_WAITS.format(input=f"raw.{path}", busy=", ".join(pools.busy)))
+    return paths
+
+
+def _keep_channel(inputs: aks.ManagedCluster, pools: RunningPools) -> aks.ManagedCluster:
+    """Azure reimages nodes that shall no longer patch themselves: a cluster that ``az`` changed so stays while a GPU
+    pool has nodes."""
+    if not pools.busy or pools.node_os_channel != _UNMANAGED:
+        return inputs
+    pulumi.info(_WAITS.format(input=_OS_CHANNEL, busy=", ".join(pools.busy)))
+    return {**inputs, "autoUpgradeProfile": {**inputs["autoUpgradeProfile"], _OS_CHANNEL: _UNMANAGED}}
 
 
 def _ended(settings: Settings, running: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,8 @@ cluster that this update replaced."""
 class RunningPools:
     """The agent pools of a stack's cluster; none if it does not exist yet (``cluster_exists``). ``secrets_key`` is the
     URL of the key that encrypts its Secrets, ``None`` for Azure's own. ``version`` is what its control plane runs, and
-    ``long_term`` whether it has long-term support.
+    ``long_term`` whether it has long-term support. ``busy`` are its GPU pools with nodes, as messages name them, and
+    ``node_os_channel`` is how its nodes get patches.
 
     Raises:
         Exception: Azure does not say whether there is such a cluster.
@@ -71,7 +72,12 @@ class RunningPools:
         self.version = str(resource.get("currentKubernetesVersion") or "")
         self.long_term = resource.get("supportPlan") == LONG_TERM
         profiles = resource.get("agentPoolProfiles") or ()
-        self._names = frozenset(profile["name"] for profile in profiles)
+        counts = {profile["name"]: int(profile.get("count") or 0) for profile in profiles}
+        self._names = frozenset(counts)
+        nodes = {pool.name: counts.get(pool_name(pool.name), 0) for pool in settings.gpu_pools}
+        self.busy = tuple(f"{name} ({count})" for name, count in nodes.items() if count)
+        upgrades = resource.get("autoUpgradeProfile") or {}
+        self.node_os_channel: str | None = upgrades.get("nodeOSUpgradeChannel")
 
     def find(self, pool: Pool, after: Sequence[pulumi.Resource]) -> RunningPool:
         """The existing pool, read when all of ``after`` is up to date."""
@@ -122,12 +128,13 @@ def _kept(running: Mapping[str, Any], pool: Pool, declared: Mapping[str, Any]) -
         return declared
     version, boot = str(running["currentOrchestratorVersion"]), running.get("securityProfile") or {}
     target = declared.get("orchestratorVersion", "")
-    runs = {
+    node = {
         "orchestratorVersion": target if version.startswith(f"{target}.") else version,
-        "osSKU": running.get("osSKU") or declared["osSKU"],
-        "enableSecureBoot": bool(boot.get("enableSecureBoot")),
-        "enableVTPM": bool(boot.get("enableVTPM")),
+        "osSKU": running.get("osSKU"),
+        "enableSecureBoot": boot.get("enableSecureBoot"),
+        "enableVTPM": boot.get("enableVTPM"),
     }
+    runs = {key: value if node[key] is None else node[key] for key, value in declared.items()}
     waiting = [words for key, words in _REIMAGING.items() if key in declared and runs[key] != declared[key]]
     if waiting:
         change = " and ".join(waiting)

@@ -30,7 +30,7 @@ from components.clouds.gke.workloads.bucket import bucket
 from components.clouds.gke.workloads.pod_identity import pod_identity
 from components.clouds.gke.workloads.registry import grant_pull, registry
 from components.clouds.gke.workloads.share import SHARE, share
-from components.clouds.raw import beside
+from components.clouds.raw import beside, changing
 from components.resources import CustomResource, documents
 from components.settings import Settings
 from components.settings.limits.gke import addresses_off
@@ -39,6 +39,7 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import gke
 
+_CLUSTER: Final = "gcp:container/cluster:Cluster"
 _COMPUTE_CLASSES: Final = Path(__file__).with_name("compute-classes.yaml")
 _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": "BALANCED"}
 
@@ -54,6 +55,15 @@ _DRIVER_STAYS: Final = (
     "{{gcpFilestoreCsiDriverConfig: {{enabled: false}}}}}}"
 )
 
+# Inputs of ``raw`` for which GKE recreates the nodes of all pools, and the provider says update:
+# https://cloud.google.com/kubernetes-engine/docs/how-to/nodelocal-dns-cache,
+# https://cloud.google.com/kubernetes-engine/docs/how-to/intranode-visibility
+_RECREATES_NODES: Final = ("addonsConfig.dnsCacheConfig", "enableIntranodeVisibility")
+_NODES_GO: Final = (
+    "raw.{path}: the preview shows an update, but GKE recreates the nodes of all pools of {cluster} for it, and their "
+    "jobs end. Run this update while no job runs."
+)
+
 # GKE deletes this pool as soon as the cluster exists; e2-medium is GKE's default.
 _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
@@ -65,11 +75,12 @@ class GkeCluster(CloudCluster):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         deployed = Deployed()
         refuse_other_fixed(name, settings, deployed, parent)
+        _warn_of_recreated_nodes(settings, deployed.outputs(_CLUSTER, f"{name}-control-plane"))
         network = ExistingNetwork(settings, parent) if settings.network.existing else Network(name, settings, parent)
         identity = NodeIdentity(name, settings, parent)
         needs = [*network.ready, *identity.ready, *grant_cluster_keys(name, settings, deployed, parent)]
         self.resource = declare(
-            "gcp:container/cluster:Cluster",
+            _CLUSTER,
             f"{name}-control-plane",
             beside(_inputs(name, settings, network, identity, deployed), settings.raw, "raw"),
             pulumi.ResourceOptions(
@@ -149,6 +160,12 @@ class GkeCluster(CloudCluster):
         objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
         compute_class.declare(pools, objects)
         return self
+
+
+def _warn_of_recreated_nodes(settings: Settings, running: Mapping[str, Any]) -> None:
+    if running.get("name") == settings.cluster_name and running.get("location") == location(settings):
+        for path in changing(settings.raw, running, _RECREATES_NODES):
+            pulumi.warn(_NODES_GO.format(path=path, cluster=settings.cluster_name))
 
 
 def _ignored_changes(settings: Settings) -> list[str]:

@@ -11,8 +11,9 @@ import pytest
 
 from components.clouds.aks.pools import pool_name
 from facts.concepts.pool import Pool
-from tests import aks_answers
-from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec
+from tests import aks_answers, recorder
+from tests.components import specs
+from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, settings
 from tests.components.clouds.aks.test_pools import AGENT_POOL, cpu_spec, gpu_spec, run
 
 GET_CLUSTER = "azure-native:containerservice:getManagedCluster"
@@ -77,8 +78,9 @@ BOOT = {"enableSecureBoot": True, "enableVTPM": True, "sshAccess": "Disabled"}
     ("count", "node", "image", "secure", "vtpm"),
     [
         (0, {"osSKU": "Ubuntu2404", "securityProfile": BOOT}, "Ubuntu", False, True),
-        (2, {"osSKU": "Ubuntu2404"}, "Ubuntu2404", False, False),
+        (2, {"osSKU": "Ubuntu2404"}, "Ubuntu2404", False, True),
         (2, {"securityProfile": BOOT}, "Ubuntu", True, True),
+        (2, {"securityProfile": {"enableSecureBoot": False, "enableVTPM": False}}, "Ubuntu", False, False),
     ],
 )
 def test_what_somebody_changed_of_a_gpu_pool_with_nodes_is_not_turned_back(
@@ -116,6 +118,56 @@ def test_what_reimages_nodes_by_raw_is_previewed_as_a_replacement_of_a_gpu_pool(
     assert key in fresh(gpu_spec("t4-1", raw=raw)).named("t4-1-pool").replace_on_changes
     assert key not in fresh(GPU).named("t4-1-pool").replace_on_changes
     assert key not in fresh(cpu_spec(raw=raw)).named("cpu-pool").replace_on_changes
+
+
+PROXY = {"httpProxyConfig": {"httpProxy": "http://proxy:3128", "noProxy": ["localhost"]}}
+AUTHORITY = {"securityProfile": {"customCATrustCertificates": ["LS0t"]}}
+BLOBS = {"storageProfile": {"blobCSIDriver": {"enabled": True}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count", "waiting"),
+    [
+        ({}, PROXY, 2, ["httpProxyConfig"]),
+        ({}, PROXY, 0, []),
+        (PROXY, {"httpProxyConfig": {"httpProxy": "http://proxy:8080"}}, 2, ["httpProxyConfig"]),
+        (PROXY, PROXY, 2, []),
+        ({}, AUTHORITY, 2, ["securityProfile.customCATrustCertificates"]),
+        ({}, BLOBS, 2, []),
+    ],
+)
+def test_what_reimages_the_nodes_of_all_pools_waits_while_a_gpu_pool_has_some(
+    cluster: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    count: int,
+    waiting: list[str],
+) -> None:
+    """https://learn.microsoft.com/azure/aks/node-disruption-policy"""
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "info", said.append)
+    cluster.extend([running(pool_name("t4-1"), count), running(CPU.name, 3)])
+    stack = {"project": "00000000-0000-0000-0000-000000000000", "gpu_pools": (GPU,), "cpu_pools": (CPU,)}
+    first, second = (settings(**stack, raw=raw) for raw in (before, after))
+    deployed = recorder.run(specs.declare(first, (GPU,)))
+    said.clear()
+    updated = recorder.run(specs.declare(second, (GPU,)), deployed=deployed).only(CLUSTER)
+    assert [path for path in updated.ignore_changes if path in waiting] == waiting
+    assert len(updated.ignore_changes) == len(waiting)
+    assert [text.partition(": ")[0] for text in said] == [f"raw.{path}" for path in waiting]
+    assert all(f"t4-1 ({count}): run `up` again" in text for text in said)
+
+
+@pytest.mark.parametrize(("count", "channel"), [(2, "Unmanaged"), (0, "NodeImage")])
+def test_nodes_that_patch_themselves_do_so_until_gpu_pools_are_empty(
+    monkeypatch: pytest.MonkeyPatch, cluster: list[dict[str, Any]], count: int, channel: str
+) -> None:
+    cluster.append(running(pool_name("t4-1"), count))
+    answer = {"agentPoolProfiles": cluster, "autoUpgradeProfile": {"nodeOSUpgradeChannel": "Unmanaged"}}
+    monkeypatch.setitem(aks_answers.CALLS, GET_CLUSTER, answer)
+    inputs = recorder.run(specs.declare(settings(gpu_pools=(GPU,)), (GPU,))).only(CLUSTER).inputs
+    assert inputs["autoUpgradeProfile"] == {"upgradeChannel": "stable", "nodeOSUpgradeChannel": channel}
 
 
 def test_nothing_is_asked_about_versions_where_none_is_pinned(cluster: list[dict[str, Any]]) -> None:

@@ -176,3 +176,27 @@ def test_a_driver_that_a_removed_volume_leaves_is_named_until_it_is_turned_off(r
         updated = recorder.run(specs.declare_cluster(specs.cluster_settings(raw=raw)), deployed=deployed)
     said = any("GKE keeps Filestore's driver" in call.args[0] for call in warn.call_args_list)
     assert (said, updated.only(CLUSTER).inputs.get("addonsConfig")) == (not raw, raw.get("addonsConfig"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "paths"),
+    [
+        ({}, {"addonsConfig": {"dnsCacheConfig": {"enabled": True}}}, ["addonsConfig.dnsCacheConfig"]),
+        ({}, {"enableIntranodeVisibility": True}, ["enableIntranodeVisibility"]),
+        ({}, {"addonsConfig": {"gcsFuseCsiDriverConfig": {"enabled": True}}}, []),
+        ({"enableIntranodeVisibility": True}, {"enableIntranodeVisibility": True}, []),
+        ({"enableIntranodeVisibility": True}, {}, []),
+    ],
+)
+def test_a_preview_warns_of_raw_for_which_google_recreates_all_nodes(
+    before: dict[str, Any], after: dict[str, Any], paths: list[str]
+) -> None:
+    first = recorder.run(specs.declare_cluster(specs.cluster_settings(raw=before)))
+    program = specs.declare_cluster(specs.cluster_settings(raw=after))
+    text = recorder.warnings(lambda: recorder.run(program, deployed=first))
+    assert [line.partition(":")[0] for line in text.splitlines()] == [f"raw.{path}" for path in paths]
+
+
+def test_raw_of_a_new_cluster_is_not_warned_of() -> None:
+    program = specs.declare_cluster(specs.cluster_settings(raw={"enableIntranodeVisibility": True}))
+    assert recorder.warnings(lambda: recorder.run(program)) == ""

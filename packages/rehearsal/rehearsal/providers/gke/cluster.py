@@ -25,7 +25,7 @@ from rehearsal.providers.gke import rules
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, chosen, not_registered, region_of
 from rehearsal.providers.gke.iam import require_account, require_granted, service_agent
 from rehearsal.providers.gke.network import network_of, subnetwork_of
-from rehearsal.providers.gke.node_pool import CLUSTER, POOL, answered_config, move
+from rehearsal.providers.gke.node_pool import CLUSTER, POOL, answered_config, move, pools_of
 from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
@@ -44,6 +44,9 @@ _SECRETS_AGENT: Final = "container-engine-robot"
 _INGRESS_CLASSES: Final = ("", "gce", "gce-internal")
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
 _BY_ADDRESS: Final = "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/nodelocal-dns-cache,
+# https://cloud.google.com/kubernetes-engine/docs/how-to/intranode-visibility
+_NODES_RECREATED: Final = ("addonsConfig.dnsCacheConfig.enabled", "enableIntranodeVisibility")
 # The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
 
@@ -231,6 +234,9 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     zones = rules.cluster_zones(inputs, cloud)
     if before is not None and rules.cluster_zones(before.inputs, cloud) != zones:
         move(cloud, cluster.id, zones)
+    if before is not None and any(at(before.state, path) != at(cluster.state, path) for path in _NODES_RECREATED):
+        for pool in pools_of(cloud, cluster.id):
+            cloud.machines().recreate_nodes(inputs["name"], pool.inputs["name"])
     if cluster.outputs["endpoint"] and (before is None or _access(before.inputs) == _access(inputs)):
         return cluster
     for pool in _inline_pools(inputs) if before is None else ():

@@ -184,6 +184,26 @@ def test_an_update_keeps_the_control_plane(google: gke.Google) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "recreated"),
+    [
+        ({"addonsConfig": {"dnsCacheConfig": {"enabled": False}}}, True),
+        ({"addonsConfig": {"dnsCacheConfig": {"enabled": True}}}, False),
+        ({"enableIntranodeVisibility": True}, True),
+        ({"resourceLabels": {"team": "vision"}}, False),
+    ],
+)
+def test_google_replaces_the_nodes_of_all_pools_for_some_updates_of_a_cluster(
+    google: gke.Google, change: dict[str, object], recreated: bool
+) -> None:
+    """NodeLocal DNSCache is on by default."""
+    created = google.cluster()
+    google.create(gke.POOL, gke.gpu_pool())
+    inputs = {key: created.inputs[key] for key in ("network", "subnetwork")}
+    google.update(gke.CLUSTER, created, gke.cluster(**inputs, **change))
+    assert google.fleet.recreated == ["t4-1"] * recreated
+
+
+@pytest.mark.parametrize(
     ("config", "recreated"),
     [({"diskSizeGb": 200}, True), ({"labels": {"team": "speech"}}, False), ({"resourceLabels": {"team": "a"}}, False)],
 )
