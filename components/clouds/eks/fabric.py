@@ -17,13 +17,15 @@ import pulumi
 from components.clouds.base import GpuDaemon
 from components.clouds.declare import eks as declare
 from components.resources import CustomResource, documents
-from components.settings import Settings
 from facts import catalog
 from facts.catalog.tables import by_key
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
+    from components.clouds.eks.context import NodesContext
     from schemas import eks
+
+_GROUP: Final = "aws:ec2/placementGroup:PlacementGroup"
 
 APP: Final = "aws-efa-k8s-device-plugin"
 
@@ -40,13 +42,21 @@ def is_placed(pool: Pool) -> bool:
     return pool.nodes.fabric is not None and pool.scaling.reservation is None
 
 
-def placement_group(settings: Settings, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource | None:
-    """The group that puts the pool's nodes close to each other, if it has one."""
-    if not is_placed(pool):
+def placement_group(
+    context: NodesContext, name: str, pool: Pool, opts: pulumi.ResourceOptions
+) -> CustomResource | None:
+    """The group that puts the pool's new nodes close to each other, if it has one.
+
+    A deployed one, which costs nothing, stays as long as the pool: EC2 deletes no group in which nodes are
+    (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/delete-placement-group.html), and those of before wait.
+    """
+    settings, placed, resource = context.settings, is_placed(pool), f"{name}-placement"
+    if not placed and resource not in context.deployed.names(_GROUP):
         return None
     group = f"{settings.cluster_name}-{pool.name}"
     inputs: eks.PlacementGroup = {"name": group, "strategy": "cluster", "tags": dict(settings.labels)}
-    return declare("aws:ec2/placementGroup:PlacementGroup", f"{name}-placement", inputs, opts)
+    declared = declare(_GROUP, resource, inputs, opts)
+    return declared if placed else None
 
 
 def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:

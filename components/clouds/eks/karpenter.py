@@ -165,7 +165,7 @@ class Karpenter:
         groups = {
             pool.name: group.outputs["name"]
             for pool in pools
-            if (group := fabric.placement_group(context.settings, f"{name}-{pool.name}", pool, options)) is not None
+            if (group := fabric.placement_group(context, f"{name}-{pool.name}", pool, options)) is not None
         }
         return {
             karpenter_objects.class_name(pool): self._objects.declare(

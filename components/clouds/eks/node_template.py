@@ -104,7 +104,7 @@ def launch_template(context: NodesContext, name: str, pool: Pool, opts: pulumi.R
         ]
     if context.interfaces is not None:
         inputs["networkInterfaces"] = context.interfaces
-    if (group := fabric.placement_group(context.settings, name, pool, opts)) is not None:
+    if (group := fabric.placement_group(context, name, pool, opts)) is not None:
         inputs["placement"] = {"groupName": group.outputs["name"]}
     if pool.nodes.image == "bottlerocket" and pool.gpus.shares > 1:
         inputs["userData"] = base64.b64encode(divided_gpus(pool.gpus).encode()).decode()

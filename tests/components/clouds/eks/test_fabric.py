@@ -76,6 +76,22 @@ def test_its_nodes_are_close_to_each_other_unless_the_capacity_has_a_place(autos
     assert len(interfaces(RESERVED, autoscaler)) == 33
 
 
+@pytest.mark.parametrize("pool", [changed(P5, fabric=None), RESERVED])
+@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
+def test_a_group_stays_as_long_as_its_pool_whose_nodes_may_be_in_it(autoscaler: str, pool: Pool) -> None:
+    """EC2 deletes no group in which nodes are: https://github.com/scylladb/scylla-cluster-tests/issues/6742."""
+    cluster = {"autoscaler": autoscaler}
+    before = declared(P5, autoscaler)
+    after = eks_specs.run(pool, cluster=cluster, deployed=before)
+    assert [one.urn for one in after.of_type(GROUP)] == [one.urn for one in before.of_type(GROUP)]
+    if autoscaler == "karpenter":
+        assert "placementGroupSelector" not in after.only("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass").inputs["spec"]
+    else:
+        assert "placement" not in after.named("h100-8-pool-template").inputs
+    other = eks_specs.run(eks_specs.gpu_pool("t4-1"), cluster=cluster, deployed=before)
+    assert other.of_type(GROUP) == []
+
+
 def test_an_empty_group_tells_the_autoscaler_of_the_devices() -> None:
     written = [one.inputs["tag"] for one in declared(P5).of_type("aws:autoscaling/tag:Tag")]
     tags = {each["key"]: each["value"] for each in written}
