@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import yaml
+from yaml.composer import ComposerError
 
 MOST: Final = 1_000_000
 """Values of a file with each alias written out: more than any file that a person writes has."""
@@ -17,7 +18,7 @@ class Bounded:
         """The loader's own. Raises YAMLError."""
         node = super().get_single_node()  # type: ignore[misc]
         if node is not None and _values(node, {}) > MOST:
-            raise yaml.composer.ComposerError(
+            raise ComposerError(
                 problem="aliases (*name) stand for too many values; write them out", problem_mark=node.start_mark
             )
         return node

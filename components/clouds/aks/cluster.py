@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 import yaml
@@ -296,7 +296,8 @@ def _keep_channel(inputs: aks.ManagedCluster, pools: RunningPools) -> aks.Manage
     if not pools.busy or pools.node_os_channel != _UNMANAGED:
         return inputs
     pulumi.info(_WAITS.format(input=_OS_CHANNEL, busy=", ".join(pools.busy)))
-    return {**inputs, "autoUpgradeProfile": {**inputs["autoUpgradeProfile"], _OS_CHANNEL: _UNMANAGED}}
+    profile = cast("aks.ManagedClusterAutoUpgradeProfile", inputs.get("autoUpgradeProfile") or {})
+    return {**inputs, "autoUpgradeProfile": {**profile, "nodeOSUpgradeChannel": _UNMANAGED}}
 
 
 def _ended(settings: Settings, running: Mapping[str, Any]) -> dict[str, Any]:

@@ -198,6 +198,7 @@ def test_google_replaces_the_nodes_of_all_pools_for_some_updates_of_a_cluster(
     """NodeLocal DNSCache is on by default."""
     created = google.cluster()
     google.create(gke.POOL, gke.gpu_pool())
+    assert created.inputs is not None
     inputs = {key: created.inputs[key] for key in ("network", "subnetwork")}
     google.update(gke.CLUSTER, created, gke.cluster(**inputs, **change))
     assert google.fleet.recreated == ["t4-1"] * recreated
