@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 import yaml
@@ -57,8 +57,6 @@ _WAITS: Final = (
     "{input}: Azure reimages the nodes of all pools for it, and GPU pools have nodes, {busy}: run `up` again when they "
     "have none"
 )
-_OS_CHANNEL: Final = "nodeOSUpgradeChannel"
-_UNMANAGED: Final = "Unmanaged"
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
 _UNREACHABLE: Final = (
@@ -112,13 +110,9 @@ class AksCluster(CloudCluster):
         identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         running = deployed.outputs(_CLUSTER, f"{name}-control-plane")
-        inputs = beside(
-            _keep_channel(
-                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes), running_pools
-            ),
-            {**_ended(settings, running), **settings.raw},
-            "raw",
-        )
+        own = _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes)
+        own["autoUpgradeProfile"] = _upgrades(settings, running_pools)
+        inputs = beside(own, {**_ended(settings, running), **settings.raw}, "raw")
         # An update that no longer says what has ended would be one more.
         ignored = [key for key in _ENDING if key in running and key not in inputs]
         ignored += _waiting(settings, running, running_pools)
@@ -253,12 +247,6 @@ def _inputs(
         "aadProfile": {"managed": True, "enableAzureRBAC": True},
         "oidcIssuerProfile": {"enabled": True},
         "securityProfile": security,
-        "autoUpgradeProfile": {
-            "upgradeChannel": _CHANNELS[settings.kubernetes.channel]
-            if settings.kubernetes.version is None
-            else _PINNED,
-            "nodeOSUpgradeChannel": "NodeImage",
-        },
         "agentPoolProfiles": [
             pools.admin_profile(settings.admin_pool, network.subnet, dict(settings.labels), admin_nodes)
         ],
@@ -290,14 +278,16 @@ def _waiting(settings: Settings, running: Mapping[str, Any], pools: RunningPools
     return paths
 
 
-def _keep_channel(inputs: aks.ManagedCluster, pools: RunningPools) -> aks.ManagedCluster:
+def _upgrades(settings: Settings, pools: RunningPools) -> aks.ManagedClusterAutoUpgradeProfile:
     """Azure reimages nodes that shall no longer patch themselves: a cluster that ``az`` changed so stays while a GPU
     pool has nodes."""
-    if not pools.busy or pools.node_os_channel != _UNMANAGED:
-        return inputs
-    pulumi.info(_WAITS.format(input=_OS_CHANNEL, busy=", ".join(pools.busy)))
-    profile = cast("aks.ManagedClusterAutoUpgradeProfile", inputs.get("autoUpgradeProfile") or {})
-    return {**inputs, "autoUpgradeProfile": {**profile, "nodeOSUpgradeChannel": _UNMANAGED}}
+    patches_itself = bool(pools.busy) and pools.node_os_channel == "Unmanaged"
+    if patches_itself:
+        pulumi.info(_WAITS.format(input="nodeOSUpgradeChannel", busy=", ".join(pools.busy)))
+    return {
+        "upgradeChannel": _CHANNELS[settings.kubernetes.channel] if settings.kubernetes.version is None else _PINNED,
+        "nodeOSUpgradeChannel": "Unmanaged" if patches_itself else "NodeImage",
+    }
 
 
 def _ended(settings: Settings, running: Mapping[str, Any]) -> dict[str, Any]:

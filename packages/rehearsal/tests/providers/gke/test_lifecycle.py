@@ -196,11 +196,11 @@ def test_google_replaces_the_nodes_of_all_pools_for_some_updates_of_a_cluster(
     google: gke.Google, change: dict[str, object], recreated: bool
 ) -> None:
     """NodeLocal DNSCache is on by default."""
-    created = google.cluster()
+    network, subnet = google.network()
+    place = {"network": network.id, "subnetwork": subnet.id}
+    created = google.create(gke.CLUSTER, gke.cluster(**place))
     google.create(gke.POOL, gke.gpu_pool())
-    assert created.inputs is not None
-    inputs = {key: created.inputs[key] for key in ("network", "subnetwork")}
-    google.update(gke.CLUSTER, created, gke.cluster(**inputs, **change))
+    google.update(gke.CLUSTER, created, gke.cluster(**place, **change))
     assert google.fleet.recreated == ["t4-1"] * recreated
 
 
