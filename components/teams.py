@@ -145,18 +145,21 @@ def with_former(settings: Settings) -> Settings:
     workloads = _of_people(deployed, "namespace-", "gpucluster:index:Cluster")
     quotas = {
         name: [deployed.outputs(_QUOTA, f"teams-{name}-resourcequota-{each}").get("spec", {}) for each in _QUOTAS]
-        for name in sorted(access.difference(team.name for team in settings.teams))
+        # A team's namespace may have been an identity's first.
+        for name in sorted((access | workloads if own else access).difference(team.name for team in settings.teams))
     }
     teams = [team_of(name, *specs) for name, specs in quotas.items() if all(specs)]
     named = {namespace for entry in settings.access for namespace in entry.namespaces}
-    former = tuple(name for name, specs in quotas.items() if name not in named and not all(specs))
+    former = tuple(sorted(name for name in access - named if name in quotas and not all(quotas[name])))
     elsewhere = workloads.difference(settings.user_namespaces, access)
     for name in sorted({*former, *(team.name for team in teams), *elsewhere}):
-        where = "identities and workloads" if name in elsewhere else "teams" if name in named else "access and teams"
+        used = name in settings.user_namespaces
+        where = "identities and workloads" if name in elsewhere else "teams" if used else "access and teams"
+        lift = "To lift the quota alone, write the team again with more gpus. " if all(quotas.get(name, [()])) else ""
         pulumi.warn(
             f"{where} of the stack file no longer name '{name}': its namespace keeps its quotas, policies and queue. "
-            f"To end them: kubectl delete namespace {name}, which deletes what runs there, then pulumi refresh and "
-            "pulumi up"
+            f"{lift}To end them: kubectl delete namespace {name}, which deletes what runs there, its volumes and its "
+            "Secrets, then pulumi refresh and pulumi up"
         )
     file = settings.file.model_copy(update={"teams": (*settings.teams, *teams)})
     return replace(settings, file=file, former_namespaces=former, workload_namespaces=tuple(sorted(workloads)))

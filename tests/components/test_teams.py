@@ -331,3 +331,20 @@ def test_a_namespace_of_an_identity_stays_with_its_jobs(cloud: str) -> None:
     assert text == ""
     bindings = [one for one in update.resources if one.type.endswith("ValidatingAdmissionPolicyBinding")]
     assert any("data" in json.dumps(one.inputs["spec"]) for one in bindings)
+
+
+@each_cloud
+@pytest.mark.parametrize("identity_stays", [True, False])
+def test_a_team_in_a_namespace_that_an_identity_named_first_stays_too(cloud: str, identity_stays: bool) -> None:
+    identity: dict[str, Any] = {"workloads": {"queue": {}, "checkpoints": {"serviceAccount": "data/trainer"}}}
+    first = program(cloud, **identity)
+    before, _ = after(first, cloud, **identity, teams=[team(name="data")])
+    update, text = after(before, cloud, **(identity if identity_stays else {}))
+    guards = {name for name in objects(before) if name.startswith(("teams-", "queue-", "access-budget-"))}
+    assert "teams-data-resourcequota-team" in guards
+    assert guards - objects(update).keys() == set()
+    where = "teams" if identity_stays else "identities and workloads"
+    assert f"{where} of the stack file no longer name 'data'" in text
+    assert "write the team again with more gpus" in text
+    again, _ = after(update, cloud, **(identity if identity_stays else {}))
+    assert objects(again) == objects(update)
