@@ -144,8 +144,10 @@ def _replaces(shape: Comparison, path: Path) -> bool:
 
 
 def _is_left_out(shape: Comparison, path: Path, new: Properties) -> bool:
-    """``diffString`` in https://github.com/hashicorp/terraform-plugin-sdk/blob/main/helper/schema/schema.go."""
-    return ".".join(_names(path)) in shape.computed and lookup(new, path) in (MISSING, None)
+    """Not an element of a list, whose number counts: ``diffString`` and ``diffList`` in
+    https://github.com/hashicorp/terraform-plugin-sdk/blob/main/helper/schema/schema.go."""
+    part = isinstance(path[-1], str) and ".".join(_names(path)) in shape.computed
+    return part and lookup(new, path) in (MISSING, None)
 
 
 def _appears(shape: Comparison, path: Path, old: Properties, new: Properties) -> bool:
