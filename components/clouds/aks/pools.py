@@ -13,7 +13,7 @@ import pulumi
 
 from components.clouds.aks.context import Context, PoolsContext
 from components.clouds.aks.maintenance import GPU_UPGRADES
-from components.clouds.aks.running_pools import RunningPool, as_running, count
+from components.clouds.aks.running_pools import RunningPool, as_running, count, unless_replaced
 from components.clouds.declare import aks as declare
 from components.clouds.raw import beside
 from components.resources import CustomResource
@@ -123,7 +123,7 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
         "resourceName": context.name,
         "agentPoolName": pool_name(pool.name),
         "mode": "User",
-        "count": count(pool, running),
+        "count": pool.scaling.min_nodes,
         "enableAutoScaling": True,
         "minCount": pool.scaling.min_nodes,
         "maxCount": pool.scaling.max_nodes,
@@ -135,7 +135,6 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
     if context.settings.kubernetes.version is not None:
         # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
         inputs["orchestratorVersion"] = context.settings.kubernetes.version
-    _keep_nodes(inputs, pool, running)
     if pool.scaling.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
@@ -146,6 +145,9 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
         inputs["upgradeSettings"] = _upgrade(pool)
     if pool.role == "gpu":
         _add_gpus(inputs, pool)
+        running = unless_replaced(pool, running, inputs)
+    inputs["count"] = count(pool, running)
+    _keep_nodes(inputs, pool, running)
     if context.theirs is not None:
         own = {key: value for key, value in inputs.items() if key not in TAKEN_OVER}
         inputs = cast("aks.AgentPool", {**own, **_taken_over(context.theirs, pool)})

@@ -42,6 +42,18 @@ _REIMAGING: Final = {
     "enableVTPM": "vTPM",
 }
 
+_FIXED: Final[Mapping[str, Any]] = {
+    "vmSize": "",
+    "gpuInstanceProfile": "",
+    "gpuProfile.driver": "Install",
+    "availabilityZones": (),
+    "capacityReservationGroupID": "",
+    "osDiskSizeGB": "",
+    "scaleSetPriority": "Regular",
+}
+"""What a stack file says of a pool that Azure does not change, with what an answer means that leaves it out:
+https://learn.microsoft.com/rest/api/aks/agent-pools/get"""
+
 # ``PulumiAzcoreResponseError`` in
 # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
 NOT_THERE: Final = "Status=404 "
@@ -103,6 +115,34 @@ class JoinedPools:
             return data_lookup(POOL, {**place, "agentPoolName": pool_name(pool.name)}, self._parent, after, NOT_THERE)
 
         return self._found.apply(look)
+
+
+def unless_replaced(pool: Pool, running: RunningPool, declared: Mapping[str, Any]) -> RunningPool:
+    """``running``, but as without nodes if ``declared`` replaces the pool: the new one has none of the old one's.
+
+    Azure makes no pool of a patch version that it no longer offers, nor machines that it does not have at the moment:
+    https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
+    """
+    if running is None:
+        return None
+    target = [_fixed(declared, key) for key in _FIXED]
+
+    def known(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        same = not answer or [_fixed(answer, key) for key in _FIXED] == target
+        return answer if same else {**answer, "count": pool.scaling.min_nodes}
+
+    return running.apply(known)
+
+
+def _fixed(pool: Mapping[str, Any], path: str) -> Sequence[str]:
+    value: Any = pool
+    for key in path.split("."):
+        value = (value or {}).get(key)
+    value = _FIXED[path] if value is None else value
+    # Azure compares names without their case, and numbers come back as floats.
+    if isinstance(value, (list, tuple)):
+        return sorted(map(str, value))
+    return [str(int(value)) if isinstance(value, (int, float)) else str(value).lower()]
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:

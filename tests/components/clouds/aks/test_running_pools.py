@@ -24,7 +24,10 @@ fresh = inspect.unwrap(run)  # each test has other answers
 
 
 def running(name: str, nodes: int, version: str = "1.33.2", **node: Any) -> dict[str, Any]:
-    return {"name": name, "count": nodes, "currentOrchestratorVersion": version, "osSKU": "Ubuntu", **node}
+    """As Azure answers a pool of ``GPU``, but for ``node``; the size of its disk is a float to the engine."""
+    usual = {"vmSize": "standard_nc4as_t4_v3", "osDiskSizeGB": float(GPU.nodes.disk_gb), "availabilityZones": ["1"]}
+    answer = {"count": nodes, "currentOrchestratorVersion": version, "osSKU": "Ubuntu", **usual}
+    return {"name": name, **answer, **node}
 
 
 @pytest.fixture
@@ -105,6 +108,39 @@ def test_another_image_waits_until_a_gpu_pool_is_empty(
     assert fresh(gpu_spec("t4-1", image="azurelinux"), version="1.34").named("t4-1-pool").inputs["osSKU"] == image
     waits = "pool t4-1 has nodes (1): run `up` again when it has none to change Kubernetes version and image"
     assert said == [waits] * (count > 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "node", "replaced"),
+    [
+        ({}, {}, False),
+        ({}, {"scaleSetPriority": None, "gpuProfile": None, "gpuInstanceProfile": None}, False),
+        ({}, {"scaleSetPriority": "Regular", "gpuProfile": {"driver": "Install"}}, False),
+        ({"machine_types": ("Standard_NC16as_T4_v3",)}, {}, True),
+        ({"disk_gb": 512}, {}, True),
+        ({"capacity_type": "spot"}, {}, True),
+        ({"zones": ("eastus-2",)}, {}, True),
+        ({"drivers": "none"}, {}, True),
+        ({}, {"gpuInstanceProfile": "MIG1g"}, True),
+        ({}, {"capacityReservationGroupID": "/subscriptions/x/resourceGroups/y"}, True),
+    ],
+)
+def test_a_gpu_pool_that_is_replaced_has_nothing_of_its_nodes(
+    cluster: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    node: dict[str, Any],
+    replaced: bool,
+) -> None:
+    """An image that the new machines need would be missing, a patch version or machines refused after the old pool is
+    gone."""
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "info", said.append)
+    cluster.append(running(pool_name("t4-1"), 2, "1.33.2", **node))
+    inputs = fresh(gpu_spec("t4-1", image="azurelinux", **changes), version="1.34").named("t4-1-pool").inputs
+    new, old = (0, "1.34", "AzureLinux"), (2, "1.33.2", "Ubuntu")
+    assert (inputs["count"], inputs["orchestratorVersion"], inputs["osSKU"]) == (new if replaced else old)
+    assert len(said) == (not replaced)
 
 
 def test_another_image_of_a_pool_without_gpus_is_sent_at_once(cluster: list[dict[str, Any]]) -> None:
