@@ -341,11 +341,18 @@ def test_its_own_launch_template_is_no_problem_also_without_its_group(server: Ap
         assert update(deployed=first).only(TEMPLATE).inputs["name"] == "research-t4-1-a"
 
 
-@pytest.mark.parametrize(("nodes", "version"), [(0, "1.34"), (2, "1.33")])
-def test_a_pool_with_nodes_keeps_its_size_and_version(server: ApiServer, nodes: int, version: str) -> None:
-    first = update()
+SECOND: Final = {"subnet-0000000b": {**eks_answers.SUBNETS["subnet-0000000b"], "availabilityZone": "us-west-2a"}}
+BOTH: Final = ["subnet-0000000a", "subnet-0000000b"]
+
+
+def updated(nodes: int, before: dict[str, Any], after: dict[str, Any], **theirs: Any) -> Any:
+    """The pool's group after an update that finds it with ``nodes``: the one before found two, at version 1.33.
+    ``before`` and ``after`` are what is said of subnets, ``theirs`` what differs of the owner's groups after."""
+    with mock.patch.dict(eks_answers.SUBNETS, before):
+        first = update()
     made = first.only(GROUP)
     first.states[made.urn]["version"] = "1.33"
+    first.states[made.urn]["scalingConfig"] = {**made.inputs["scalingConfig"], "desiredSize": 2}
     own = {
         **made.inputs,
         "version": "1.33",
@@ -353,10 +360,34 @@ def test_a_pool_with_nodes_keeps_its_size_and_version(server: ApiServer, nodes: 
         "resources": [{"autoscalingGroups": [{"name": "eks-t4-1-a"}]}],
     }
     scaling = {"desiredCapacity": nodes, "availabilityZones": ["us-west-2a"]}
-    with mock.patch.dict(NODE_GROUPS, {"t4-1-a": own}), mock.patch.dict(eks_answers.SCALING, scaling):
-        again = update(deployed=first).only(GROUP).inputs
-    assert (again["scalingConfig"]["desiredSize"], again["version"]) == (nodes, version)
+    groups = {"t4-1-a": own, "system": {**SYSTEM, **theirs}}
+    with (
+        mock.patch.dict(NODE_GROUPS, groups),
+        mock.patch.dict(eks_answers.SCALING, scaling),
+        mock.patch.dict(eks_answers.SUBNETS, after),
+    ):
+        return update(deployed=first).only(GROUP).inputs
+
+
+@pytest.mark.parametrize(("nodes", "version"), [(0, "1.34"), (2, "1.33")])
+@pytest.mark.parametrize("subnets", [{}, SECOND])
+def test_a_pool_with_nodes_keeps_its_version_and_no_size_is_sent(
+    server: ApiServer, nodes: int, version: str, subnets: dict[str, Any]
+) -> None:
+    """The provider would send it minutes after the version, and end what has started meanwhile."""
+    again = updated(nodes, subnets, subnets)
+    assert (again["scalingConfig"]["desiredSize"], again["version"]) == (2, version)
     assert again["nodeRoleArn"] == ROLE
+
+
+@pytest.mark.parametrize(("nodes", "subnets", "role"), [(0, BOTH, OTHER_ROLE), (2, BOTH[:1], ROLE)])
+def test_what_the_owner_changes_of_other_groups_replaces_no_pool_with_nodes(
+    server: ApiServer, nodes: int, subnets: list[str], role: str
+) -> None:
+    again = updated(nodes, {}, SECOND, nodeRoleArn=OTHER_ROLE)
+    assert (again["subnetIds"], again["nodeRoleArn"]) == (subnets, role)
+    # A new group starts empty.
+    assert again["scalingConfig"]["desiredSize"] == nodes
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,8 @@ def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
             "amiType": "AL2023_x86_64_NVIDIA",
             "instanceTypes": list(pools[asked["nodeGroupName"]].nodes.machine_types),
             "capacityType": "SPOT",
+            "subnetIds": ["subnet-1"],
+            "nodeRoleArn": "arn:aws:iam::123456789012:role/nodes",
             "resources": [{"autoscalingGroups": [{"name": "one"}]}],
         }
 

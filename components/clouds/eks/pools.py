@@ -5,8 +5,9 @@ The program declares no Auto Scaling groups: EKS always drains the nodes of mana
 does not rebalance zones. No setting prevents one thing: on a rebalance recommendation, which is not an interruption
 yet, EKS starts another spot machine and drains the first (same page, "Spot").
 
-A GPU group with nodes keeps its disk, image, machine type and Kubernetes version, and what its labels, taints and tags
-say of its machines. They change at the first update that finds it empty, so that such a change never ends a job.
+A GPU group with nodes keeps its disk, image, machine type, subnets, role and Kubernetes version, and what its labels,
+taints and tags say of its machines. They change at the first update that finds it empty, so that such a change never
+ends a job.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _TAG: Final = "aws:autoscaling/tag:Tag"
-_SIZE: Final = "scalingConfig.desiredSize"
 _DIGITS: Final = 8
+
+# What EKS cannot change of a group: https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
+_FIXED: Final = ("subnetIds", "nodeRoleArn", "capacityType", "instanceTypes", "amiType")
 
 # The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
 # https://aws-ia.github.io/terraform-aws-eks-blueprints/patterns/machine-learning/ml-capacity-block does the same.
@@ -70,12 +72,13 @@ def node_pool(
     running = context.running(group_name, needs) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     deployed = None if gpus is None else gpus.apply(lambda group: as_deployed(group, state))
+    subnets = context.subnets(pool.nodes.zones)
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": group_name,
         "version": unless_running(deployed, lambda group: group.version, version),
-        "nodeRoleArn": context.node_role_arn,
-        "subnetIds": context.subnets(pool.nodes.zones),
+        "nodeRoleArn": unless_running(deployed, lambda group: group.role, context.node_role_arn),
+        "subnetIds": unless_running(deployed, lambda group: list(group.subnets), subnets),
         "capacityType": capacity,
         "instanceTypes": unless_running(
             deployed, lambda group: list(group.machine_types), list(pool.nodes.machine_types)
@@ -85,7 +88,7 @@ def node_pool(
         "scalingConfig": {
             "minSize": pool.scaling.min_nodes,
             "maxSize": pool.scaling.max_nodes,
-            "desiredSize": _nodes(pool, running),
+            "desiredSize": pool.scaling.min_nodes,
         },
         "updateConfig": _update(pool),
         "launchTemplate": {
@@ -94,9 +97,19 @@ def node_pool(
         },
         "tags": dict(context.settings.labels),
     }
+    if running is not None:
+        _add_sizes(inputs, pool, running if gpus is None else gpus, state)
     if gpus is not None:
-        _report_deferred_changes(pool, gpus, version, template_version, ami_type)
-        if same:
+        target = {
+            "version": version,
+            "template_version": template_version,
+            "image_type": ami_type,
+            "machine_types": pool.nodes.machine_types,
+            "subnets": subnets,
+            "role": context.node_role_arn,
+        }
+        _report_deferred_changes(pool, gpus, target)
+        if state:
             _warn_of_disturbing_changes(pool, gpus, state)
     if pool.role != "admin":
         inputs["taints"] = _taints(pool, gpus, state)
@@ -105,10 +118,6 @@ def node_pool(
         # Two groups of one name cannot exist side by side.
         delete_before_replace=former in (None, group_name),
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="120m", delete="60m"),
-        # The provider sends sizes after it has waited for a version: by then the autoscaler may have set another.
-        # `resourceNodeGroupUpdate` in
-        # https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go
-        ignore_changes=[_SIZE] if running is not None and same and _has_limits(pool, state) else [],
     )
     group = declare(
         NODE_GROUP,
@@ -167,17 +176,60 @@ def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
     return {"maxUnavailable": at_once, "updateStrategy": "DEFAULT" if surge_nodes(pool) else "MINIMAL"}
 
 
-def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:
-    """The desired size of an update that sends one: the autoscaler's, unless the minimum is larger.
+def _add_sizes(
+    inputs: eks.NodeGroup, pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]
+) -> None:
+    """The desired size of a group that an autoscaler changes; what its nodes run waits for an update of its limits.
 
-    EKS refuses a minimum above the size that a group has:
-    https://github.com/hashicorp/terraform-provider-aws/issues/18310
+    The provider sends sizes if one of them differs from the state's, and only after it has waited for a version: by
+    then the autoscaler may have set another. `resourceNodeGroupUpdate` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go
     """
-    return (
-        pool.scaling.min_nodes
-        if running is None
-        else running.apply(lambda group: max(group.nodes, pool.scaling.min_nodes))
-    )
+    changes, stays = not _has_limits(pool, state), _stays(inputs, pool, running, state)
+
+    def size(values: Sequence[object]) -> int:
+        group, same = values
+        assert isinstance(group, RunningGroup)
+        # EKS refuses a minimum above the size that a group has:
+        # https://github.com/hashicorp/terraform-provider-aws/issues/18310
+        current = max(group.nodes, pool.scaling.min_nodes)
+        return int(state["scalingConfig"]["desiredSize"]) if same and not changes else current
+
+    inputs["scalingConfig"]["desiredSize"] = pulumi.Output.all(running, stays).apply(size)
+    template = inputs["launchTemplate"]
+    if state and changes:
+        versions = str(state["version"]), str((state.get("launchTemplate") or {}).get("version", ""))
+        target = pulumi.Output.all(inputs["version"], template["version"])
+        kept = stays.apply(lambda same: pulumi.Output.from_input(versions if same else target))
+        inputs["version"], template["version"] = kept.apply(lambda its: its[0]), kept.apply(lambda its: its[1])
+        pulumi.Output.all(kept, target).apply(lambda both: _report_sizes_first(pool, *both))
+
+
+def _report_sizes_first(pool: Pool, kept: Sequence[str], target: Sequence[str]) -> None:
+    if tuple(kept) != tuple(target):
+        pulumi.info(f"pool {pool.name} gets its minimum and maximum first: run `up` again to change what its nodes run")
+
+
+def _stays(
+    inputs: eks.NodeGroup, pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]
+) -> pulumi.Output[bool]:
+    """Whether EKS changes the group in place, and makes no other."""
+    declared = pulumi.Output.all(*(inputs[key] for key in _FIXED))
+    before = [state.get(key) for key in _FIXED]
+
+    def stays(group: RunningGroup) -> pulumi.Input[bool]:
+        # In other zones the subnets may not be there yet.
+        if not state or group.zones != frozenset(pool.nodes.zones):
+            return False
+        return declared.apply(lambda values: _ordered(values) == _ordered(before))
+
+    return running.apply(stays)
+
+
+def _ordered(values: Sequence[Any]) -> list[Any]:
+    """Values of ``_FIXED``, of which the first are a set."""
+    subnets, *others = values
+    return [sorted(subnets or ()), *others]
 
 
 def _has_limits(pool: Pool, group: Mapping[str, Any]) -> bool:
@@ -186,25 +238,19 @@ def _has_limits(pool: Pool, group: Mapping[str, Any]) -> bool:
 
 
 def _report_deferred_changes(
-    pool: Pool,
-    running: pulumi.Output[RunningGroup],
-    version: pulumi.Output[str],
-    template_version: pulumi.Output[str],
-    ami_type: str,
+    pool: Pool, running: pulumi.Output[RunningGroup], target: Mapping[str, pulumi.Input[Any]]
 ) -> None:
     """Report the changes that wait until the group has no nodes."""
 
     def report(values: Sequence[object]) -> None:
-        group, target_version, target_template = values
+        group, fields = values
         assert isinstance(group, RunningGroup)
-        nodes = {"version": str(target_version), "template_version": str(target_template), "image_type": ami_type}
-        target = replace(group, **nodes, machine_types=pool.nodes.machine_types)
-        if group.nodes and (differences := group.differences(target)):
+        if group.nodes and (differences := group.differences(cast("Mapping[str, Any]", fields))):
             pulumi.info(
                 f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {differences}"
             )
 
-    pulumi.Output.all(running, version, template_version).apply(report)
+    pulumi.Output.all(running, pulumi.Output.all(**target)).apply(report)
 
 
 def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]) -> None:

@@ -47,20 +47,32 @@ class RunningGroup:
     machine_types: tuple[str, ...]
     capacity_type: str
     zones: frozenset[str]
+    subnets: tuple[str, ...]
+    role: str
 
-    def differences(self, target: RunningGroup) -> str:
+    def differences(self, target: Mapping[str, Any]) -> str:
         """What of ``target`` these nodes do not have yet, separated by commas; empty if nothing."""
         differing = {
-            "machine types": self.machine_types != target.machine_types,
-            "image": self.image_type != target.image_type,
-            "Kubernetes version": self.version != target.version,
-            "launch template (disk, reservation)": self.template_version != target.template_version,
+            "machine types": self.machine_types != tuple(target["machine_types"]),
+            "image": self.image_type != target["image_type"],
+            "Kubernetes version": self.version != target["version"],
+            "launch template (disk, reservation)": self.template_version != target["template_version"],
+            "subnets": {*self.subnets} != {*target["subnets"]},
+            "role": self.role != target["role"],
         }
         return ", ".join(what for what, differs in differing.items() if differs)
 
 
 ENDED: Final = RunningGroup(
-    nodes=0, version="", template_version="", image_type="", machine_types=(), capacity_type="", zones=frozenset()
+    nodes=0,
+    version="",
+    template_version="",
+    image_type="",
+    machine_types=(),
+    capacity_type="",
+    zones=frozenset(),
+    subnets=(),
+    role="",
 )
 
 
@@ -128,6 +140,8 @@ def as_deployed(group: RunningGroup, state: Mapping[str, Any]) -> RunningGroup:
         template_version=str(template.get("version", "")),
         image_type=str(state["amiType"]),
         machine_types=tuple(state["instanceTypes"]),
+        subnets=tuple(state["subnetIds"]),
+        role=str(state["nodeRoleArn"]),
     )
 
 
@@ -191,4 +205,6 @@ def _running(group: Mapping[str, Any], scaling_group: Mapping[str, Any]) -> Runn
         machine_types=tuple(group["instanceTypes"]),
         capacity_type=str(group["capacityType"]),
         zones=frozenset(scaling_group["availabilityZones"]),
+        subnets=tuple(group["subnetIds"]),
+        role=str(group["nodeRoleArn"]),
     )

@@ -37,13 +37,14 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Any:
             "amiType": its.get("image", "AL2023_x86_64_NVIDIA"),
             "instanceTypes": its.get("types", ["g4dn.xlarge"]),
             "capacityType": its.get("capacity", "SPOT"),
+            "subnetIds": [f"cluster-private-{_zone(asked['nodeGroupName'], its)}-id"],
+            "nodeRoleArn": f"arn:aws:iam::{eks_answers.ACCOUNT}:role/gpu-test-nodes",
             "resources": its.get("made", [{"autoscalingGroups": [{"name": f"eks-{asked['nodeGroupName']}-uuid"}]}]),
         }
 
     def scaling_group(asked: Mapping[str, Any]) -> dict[str, Any]:
         name = asked["name"].removeprefix("eks-").removesuffix("-uuid")
-        zone = groups[name].get("zone", f"us-west-2{name[-1]}")
-        return {"desiredCapacity": groups[name].get("nodes", 0), "availabilityZones": [zone]}
+        return {"desiredCapacity": groups[name].get("nodes", 0), "availabilityZones": [_zone(name, groups[name])]}
 
     for token, answer in {
         "aws:eks/getClusters:getClusters": {"names": ["another", "gpu-test"]},
@@ -53,6 +54,10 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Any:
     }.items():
         monkeypatch.setitem(eks_answers.CALLS, token, answer)
     return groups
+
+
+def _zone(name: str, group: Mapping[str, Any]) -> str:
+    return str(group.get("zone", f"us-west-2{name[-1]}"))
 
 
 def declared(pool: Pool, **cluster: Any) -> recorder.Registration:
@@ -72,30 +77,82 @@ def test_another_maximum_ends_no_gpu_node(account: Any) -> None:
     account["t4-1-a"] = {"nodes": 2}
     node_group = declared(eks_specs.gpu_pool(max_nodes=7))
     assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": 7, "desiredSize": 2}
-    # Ignored, the size that some earlier update recorded would be sent.
-    assert "scalingConfig.desiredSize" not in node_group.ignore_changes
 
 
 @pytest.mark.parametrize(
-    ("changes", "cluster", "sent"),
+    ("changes", "cluster", "size"),
     [
-        ({}, {"version": "1.35"}, False),
-        ({"disk_gb": 300}, {"version": "1.34"}, False),
-        ({"max_nodes": 7}, {"version": "1.34"}, True),
+        ({}, {"version": "1.35"}, 2),
+        ({"disk_gb": 300}, {"version": "1.34"}, 2),
+        ({"max_nodes": 7}, {"version": "1.34"}, 0),
         # EKS makes another group.
-        ({"machine_types": ("g6.xlarge",)}, {"version": "1.34"}, True),
+        ({"machine_types": ("g6.xlarge",)}, {"version": "1.34"}, 0),
     ],
 )
 def test_a_size_is_sent_with_limits_and_new_groups_alone(
-    account: Any, changes: Mapping[str, Any], cluster: Mapping[str, Any], sent: bool
+    account: Any, changes: Mapping[str, Any], cluster: Mapping[str, Any], size: int
 ) -> None:
     """Sent minutes after a version, it would end the nodes that the autoscaler has started meanwhile."""
-    zones = {"zones": eks_specs.THREE_ZONES}
-    first = eks_specs.run(eks_specs.gpu_pool(), cluster={**zones, "version": "1.34"})
+    first = deployed_at("1.34")
     account["t4-1-a"] = {"nodes": 0, "version": "1.34"}
-    updated = eks_specs.run(eks_specs.gpu_pool(**changes), cluster={**zones, **cluster}, deployed=first)
-    ignored = updated.named("t4-1-a-pool").ignore_changes
-    assert ignored == (() if sent else ("scalingConfig.desiredSize",))
+    everywhere = {"zones": eks_specs.THREE_ZONES, **cluster}
+    updated = eks_specs.run(eks_specs.gpu_pool(**changes), cluster=everywhere, deployed=first).named("t4-1-a-pool")
+    assert updated.inputs["scalingConfig"]["desiredSize"] == size
+    assert updated.ignore_changes == ()
+
+
+def deployed_at(version: str, *pools: Pool) -> recorder.Recording:
+    """As an update left them that found two nodes."""
+    cluster = {"zones": eks_specs.THREE_ZONES, "version": version}
+    first = eks_specs.run(*(pools or [eks_specs.gpu_pool()]), cluster=cluster)
+    for group in first.of_type(NODE_GROUP):
+        first.states[group.urn]["scalingConfig"] = {**group.inputs["scalingConfig"], "desiredSize": 2}
+    return first
+
+
+@pytest.mark.parametrize(
+    ("changes", "version", "said"),
+    [
+        ({"max_nodes": 7}, "1.34", True),
+        ({"max_nodes": 7, "machine_types": ("g6.xlarge",)}, "1.35", False),
+        ({}, "1.35", False),
+    ],
+)
+def test_a_version_waits_for_an_update_of_the_limits(
+    account: Any, monkeypatch: pytest.MonkeyPatch, changes: Mapping[str, Any], version: str, said: bool
+) -> None:
+    """A new group has its cluster's version."""
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
+    first = deployed_at("1.34")
+    account["t4-1-a"] = {"nodes": 0, "version": "1.34"}
+    cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.35"}
+    pool = eks_specs.gpu_pool(**changes)
+    second = eks_specs.run(pool, cluster=cluster, deployed=first)
+    assert second.named("t4-1-a-pool").inputs["version"] == version
+    assert ["t4-1-a gets its minimum and maximum first" in each for each in messages] == [True] * said
+    again = eks_specs.run(pool, cluster=cluster, deployed=second).named("t4-1-a-pool")
+    assert again.inputs["version"] == "1.35"
+
+
+@pytest.mark.parametrize(("most", "version", "size"), [(3, "1.35", 2), (9, "1.34", 5)])
+def test_a_cpu_pool_grows_before_its_nodes_are_replaced(account: Any, most: int, version: str, size: int) -> None:
+    first = deployed_at("1.34", eks_specs.cpu_pool())
+    account["cpu"] = {"nodes": 5, "version": "1.34", "image": "AL2023_x86_64_STANDARD", "types": ["m6i.xlarge"]}
+    account["cpu"]["zone"] = "us-west-2a"
+    cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.35"}
+    pool = eks_specs.cpu_pool(max_nodes=most)
+    inputs = eks_specs.run(pool, cluster=cluster, deployed=first).named("cpu-pool").inputs
+    assert (inputs["version"], inputs["scalingConfig"]["desiredSize"]) == (version, size)
+
+
+def test_a_gpu_group_that_another_capacity_replaces_starts_empty(account: Any) -> None:
+    """Machines of the new kind would start before any pod asks for them."""
+    first = deployed_at("1.34", eks_specs.gpu_pool(capacity_type="on-demand"))
+    account["t4-1-a"] = {"nodes": 2, "version": "1.34", "capacity": "ON_DEMAND"}
+    pool = eks_specs.gpu_pool()
+    replaced = eks_specs.run(pool, cluster={"zones": eks_specs.THREE_ZONES, "version": "1.34"}, deployed=first)
+    assert replaced.named("t4-1-a-pool").inputs["scalingConfig"]["desiredSize"] == 0
 
 
 @pytest.mark.parametrize("resources", [[], [{"autoscalingGroups": [], "remoteAccessSecurityGroupId": ""}]])
