@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from facts.concepts.unknown import at, coalesce, items
 from policies.readers.eks.subnets import SUBNETS
+from policies.readers.gke.machines import GROUPS, LINKED
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, parsed_all, respelled, tags_of_pairs
 from policies.readers.tables import rows
@@ -72,6 +73,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "aws:ec2/subnet:Subnet": {"mapPublicIPOnLaunch": "mapPublicIpOnLaunch"},
     "aws:eks/cluster:Cluster": {"resourcesVPCConfig": "vpcConfig"},
     "aws:eks/nodeGroup:NodeGroup": {"name": "nodeGroupName", "subnets": "subnetIds"},
+    **dict.fromkeys(GROUPS, {"version": "versions"}),
 }
 # The readers' type → their name of the field that an object in Kubernetes has as ``azureName`` or as its own name.
 _OWN_NAME: Final[Mapping[str, str]] = {
@@ -80,6 +82,7 @@ _OWN_NAME: Final[Mapping[str, str]] = {
     "azure-native:compute:VirtualMachineScaleSet": "vmScaleSetName",
     "azure-native:containerservice:AgentPool": "agentPoolName",
     "azure-native:containerservice:ManagedCluster": "resourceName",
+    **dict.fromkeys(LINKED, "name"),
 }
 
 
@@ -99,10 +102,11 @@ def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
             }
             values |= {field: objects for field in _LISTED if (objects := [*_objects(fields, field)])}
             name = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
-            values |= {_OWN_NAME[type_token]: name} if type_token in _OWN_NAME else {}
+            values |= {_OWN_NAME[type_token]: name} if path and type_token in _OWN_NAME else {}
+            if path and type_token in (*SUBNETS, *LINKED):
+                values |= {"matchLabels": at(declared.properties, "metadata", "labels")}
             if type_token in SUBNETS:
-                labels = at(declared.properties, "metadata", "labels")
-                values |= {"matchLabels": labels, "tags": tags_of_pairs(fields.get("tags"))}
+                values |= {"tags": tags_of_pairs(fields.get("tags"))}
             region = coalesce(fields.get("region"), at(declared.properties, "metadata", "annotations", _ACKS_REGION))
             known = {name: value for name, value in (*values.items(), ("region", region)) if value is not None}
             yield respelled(declared, type_token, {**fields, **known}, names)

@@ -22,7 +22,7 @@ _TEMPLATES: Final = (
     "gcp:compute/instanceTemplate:InstanceTemplate",
     "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
 )
-_MANAGERS: Final = (
+GROUPS: Final = (
     "gcp:compute/instanceGroupManager:InstanceGroupManager",
     "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
 )
@@ -38,6 +38,10 @@ _ONE_BY_ONE: Final = (
     "gcp:compute/regionPerInstanceConfig:RegionPerInstanceConfig",
 )
 _COPY: Final = "gcp:compute/instanceFromTemplate:InstanceFromTemplate"
+_INSTANCE: Final = "gcp:compute/instance:Instance"
+_SINGLE: Final = (_COPY, _INSTANCE)
+LINKED: Final = (*_TEMPLATES, *GROUPS)
+"""Types that others find by the name or the labels of an object."""
 _NODE_TEMPLATE: Final = "gcp:compute/nodeTemplate:NodeTemplate"
 _AUTOSCALERS: Final = (
     "gcp:compute/autoscaler:Autoscaler",
@@ -110,7 +114,7 @@ def _of_regions(group: NodeGroup, resources: Iterable[Declared]) -> Iterable[Nod
     parts: dict[Maybe[str | None], list[Declared]] = {}
     here: Maybe[str | None] = group.region
     for each in resources:
-        if each.type in (*_MANAGERS, _COPY):
+        if each.type in (*GROUPS, *_SINGLE):
             place = coalesce(*(each.properties.get(key) for key in ("zone", "region", "location")))
             here = group.region if place is None else region_of(place)
         parts.setdefault(here, []).append(each)
@@ -126,7 +130,7 @@ def _sized(group: NodeGroup, resources: Iterable[Declared]) -> NodeGroup:
     most: list[Maybe[int | None]] = []
     autoscaled = False
     for each in resources:
-        if each.type in (*_ONE_BY_ONE, _COPY):
+        if each.type in (*_ONE_BY_ONE, *_SINGLE):
             least.append(1)
             most.append(1)
         elif each.type in _REQUESTS:
@@ -288,12 +292,12 @@ def read_job(declared: Declared) -> Iterable[Item]:
 
 
 # Their machines are those of the template, which is read by itself.
-PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS, *_ONE_BY_ONE, _NODE_TEMPLATE)
+PARTS: Final = (*GROUPS, *_REQUESTS, *_AUTOSCALERS, *_ONE_BY_ONE, _NODE_TEMPLATE)
 
 READERS: Final[Mapping[str, Reader]] = {
-    "gcp:compute/instance:Instance": read_instance,
+    _INSTANCE: read_instance,
     **dict.fromkeys(_TEMPLATES, read_instance_template),
-    **dict.fromkeys(_MANAGERS, read_flexible_group),
+    **dict.fromkeys(GROUPS, read_flexible_group),
     _COPY: read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:cloudscheduler/job:Job": read_job,
@@ -306,23 +310,42 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-_LINKS: Final = ("versions", "instanceTemplate", "sourceInstanceTemplate")
+_LINKS: Final = ("instanceTemplate", "sourceInstanceTemplate")
 
 
 def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
     """What makes machines of the template, managed instance groups and single ones, by the engine's word or by its
     name; what may do so is not certain."""
-    name = text(declared.properties.get("name"))
     templates = {each.urn for each in everything.of(*_TEMPLATES)}
-    for other in everything.of(*_MANAGERS, _COPY):
-        sources = {urn for key in _LINKS for urn in other.dependencies.get(key, ())}
-        links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
-        known = [link for link in (*links, other.properties.get("sourceInstanceTemplate")) if isinstance(link, str)]
-        if declared.urn in sources or any(link.rpartition("/")[2] == name for link in known):
+    for other in everything.of(*GROUPS, *_SINGLE):
+        sources = {urn for key in ("versions", *_LINKS) for urn in other.dependencies.get(key, ())}
+        versions = other.properties.get("versions")
+        holders = (other.properties, *([versions] if isinstance(versions, Mapping) else items(versions)))
+        links = [link for holder in holders for key in _LINKS if (link := _link(holder, key)) is not None]
+        known = [link for link in links if link is not UNKNOWN]
+        if declared.urn in sources or any(_means(link, declared) for link in known):
             yield other
-            yield from _resizing(other, everything) if other.type != _COPY else ()
-        elif not known and not sources & templates:
+            yield from _resizing(other, everything) if other.type in GROUPS else ()
+        elif not known and not sources & templates and (links or other.type != _INSTANCE):
             yield replace(other, certain=False)
+
+
+def _link(holder: Any, key: str) -> Any:
+    """The link to another resource, or the name or the labels of the object that a controller takes it from:
+    https://docs.crossplane.io/latest/managed-resources/managed-resources/#referencing-other-resources,
+    https://docs.cloud.google.com/config-connector/docs/how-to/creating-resource-references
+    """
+    places = ((key,), (f"{key}Ref", "name"), (f"{key}Ref", "external"), (f"{key}Selector", "matchLabels"))
+    named = coalesce(*(at(holder, *place) for place in places))
+    return UNKNOWN if named is None and at(holder, f"{key}Selector") is not None else named
+
+
+def _means(link: Any, declared: Declared) -> bool:
+    if isinstance(link, Mapping):
+        labels = declared.properties.get("matchLabels")
+        return all(at(labels, key) == value for key, value in link.items())
+    own = text(declared.properties.get("name"))
+    return isinstance(link, str) and link.rpartition("/")[2].partition("?")[0] == own
 
 
 def _resized_pools(job: Declared, everything: Program) -> Iterable[Declared]:
@@ -342,15 +365,13 @@ def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
     """Requests, autoscalers and single machines that change the size of a group."""
     for each in everything.of(*_KEYS):
         key = _KEYS[each.type]
-        name = text(each.properties.get(key))
-        by_name = isinstance(name, str) and name.rpartition("/")[2] == text(group.properties.get("name"))
-        if by_name or group.urn in each.dependencies.get(key, ()):
+        if _means(_link(each.properties, key), group) or group.urn in each.dependencies.get(key, ()):
             yield each
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     **dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups)),
-    **dict.fromkeys(_MANAGERS, Referrer(refers=lambda _: True, finds=_resizing)),
+    **dict.fromkeys(GROUPS, Referrer(refers=lambda _: True, finds=_resizing)),
     # Only how many zones the pool has that it resizes depends on others.
     "gcp:cloudscheduler/job:Job": Referrer(refers=lambda _: False, finds=_resized_pools),
     "gcp:compute/nodeGroup:NodeGroup": Referrer(refers=lambda _: True, finds=_node_templates),

@@ -149,26 +149,43 @@ def _keeps_its_cluster(declared: Declared) -> bool:
 
 
 def _left_after_its_job(declared: Declared) -> IdleTime | None:
-    """How long a RayJob's cluster is there after the job.
+    """How long a RayJob's cluster is there after the job, or the workers of an MPIJob that leaves them.
 
     https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/rayjob-quick-start.html
     """
     spec = declared.properties.get("spec")
-    seconds = whole(at(spec, "ttlSecondsAfterFinished"))
-    if declared.kind != "RayJob" or seconds in (None, 0) or flag(at(spec, "shutdownAfterJobFinishes")) is False:
+    rays = declared.kind == "RayJob" and flag(at(spec, "shutdownAfterJobFinishes")) is not False
+    if is_suspended(declared) or not (rays or _leaves_its_workers(declared)):
         return None
-    return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, "spec.ttlSecondsAfterFinished")
+    places = (("ttlSecondsAfterFinished",),) if rays else _ENDS_OF_MPI
+    seconds = next(((number, path) for path in places if (number := whole(at(spec, *path))) not in (None, 0)), None)
+    if seconds is None:
+        return None
+    number, path = seconds
+    return IdleTime(UNKNOWN if number is UNKNOWN else number / 60, ".".join(("spec", *path)))
+
+
+_ENDS_OF_MPI: Final = (("runPolicy", "ttlSecondsAfterFinished"), ("ttlSecondsAfterFinished",))
 
 
 def _keeps_its_workers(declared: Declared) -> bool:
+    """Whether an MPIJob's workers are there until somebody deletes it. A time to live ends the whole job in version 1
+    alone, of Kubeflow's training operator; in MPI's operator it ends the launcher:
+    https://github.com/kubeflow/mpi-operator/blob/master/pkg/controller/mpi_job_controller.go (``newLauncherJob``)
+    """
+    ends = [at(declared.properties.get("spec"), *path) for path in _ENDS_OF_MPI]
+    by_itself = declared.type.startswith("kubernetes:kubeflow.org/v1:") and ends != [None, None]
+    return _leaves_its_workers(declared) and not by_itself
+
+
+def _leaves_its_workers(declared: Declared) -> bool:
     """Whether an MPIJob's workers are there after its launcher: https://github.com/kubeflow/mpi-operator/issues/134,
     https://github.com/kubeflow/mpi-operator/blob/master/pkg/apis/kubeflow/v2beta1/default.go (``CleanPodPolicyNone``)
     """
     spec = declared.properties.get("spec")
     policies = [at(spec, *path, "cleanPodPolicy") for path in (("runPolicy",), ())]
-    ends = [at(spec, *path, "ttlSecondsAfterFinished") for path in (("runPolicy",), ())]
     of_mpi = f"{declared.group}/{declared.kind}" == "kubeflow.org/MPIJob"
-    return of_mpi and coalesce(*policies, "None") == "None" and ends == [None, None]
+    return of_mpi and coalesce(*policies, "None") == "None"
 
 
 def _least_by_annotation(declared: Declared) -> int:
