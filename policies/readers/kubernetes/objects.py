@@ -137,32 +137,51 @@ def _is_stopped(declared: Declared) -> bool:
     return stop is not None and value in (None, str(stop).lower())
 
 
+_RAY_JOBS: Final = {"ray.io/RayJob": ("spec",), "ray.io/RayCronJob": ("spec", "jobTemplate")}
+
+
+def _of_ray(declared: Declared) -> Any:
+    """The spec of a RayJob, also of those that a RayCronJob makes; ``None`` where it makes no cluster of its own.
+
+    https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/raycronjob_types.go
+    """
+    path = _of_its_kind(_RAY_JOBS, declared)
+    spec = None if path is None else at(declared.properties, *path)
+    return spec if at(spec, "clusterSelector") is None else None
+
+
 def _keeps_its_cluster(declared: Declared) -> bool:
     """Whether a RayJob's cluster is there after the job: https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem,
     ``ShutdownAfterJobFinishes`` in https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/rayjob_types.go
     """
-    spec = declared.properties.get("spec")
+    spec = _of_ray(declared)
     strategy = at(spec, "deletionStrategy")
     ends = flag(at(spec, "shutdownAfterJobFinishes")) is not False or strategy is not None
     stays = any(at(strategy, when, "policy") == "DeleteNone" for when in ("onSuccess", "onFailure"))
-    return declared.kind == "RayJob" and (not ends or stays) and at(spec, "clusterSelector") is None
+    rules = {str(at(rule, "policy")) for rule in items(at(strategy, "deletionRules"))}
+    return spec is not None and (not ends or stays or rules == {"DeleteNone"})
 
 
 def _left_after_its_job(declared: Declared) -> IdleTime | None:
-    """How long a RayJob's cluster is there after the job, or the workers of an MPIJob that leaves them.
+    """How long a RayJob's cluster is there after the job, or the workers of an MPIJob that leaves them: by the rule that
+    takes the first of them, as its pods with GPUs may be those.
 
     https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/rayjob-quick-start.html
     """
-    spec = declared.properties.get("spec")
-    rays = declared.kind == "RayJob" and flag(at(spec, "shutdownAfterJobFinishes")) is not False
-    if is_suspended(declared) or not (rays or _leaves_its_workers(declared)):
+    if is_suspended(declared):
         return None
-    places = (("ttlSecondsAfterFinished",),) if rays else _ENDS_OF_MPI
-    seconds = next(((number, path) for path in places if (number := whole(at(spec, *path))) not in (None, 0)), None)
-    if seconds is None:
-        return None
-    number, path = seconds
-    return IdleTime(UNKNOWN if number is UNKNOWN else number / 60, ".".join(("spec", *path)))
+    spec, ray = declared.properties.get("spec"), _of_ray(declared)
+    rules = [rule for rule in items(at(ray, "deletionStrategy", "deletionRules")) if at(rule, "policy") != "DeleteNone"]
+    waits = [amount(at(rule, "condition", "ttlSeconds")) for rule in rules]
+    seconds = {"deletionStrategy.deletionRules": UNKNOWN if UNKNOWN in waits else min(waits, default=0)}
+    if flag(at(ray, "shutdownAfterJobFinishes")) is not False:
+        seconds["ttlSecondsAfterFinished"] = amount(at(ray, "ttlSecondsAfterFinished"))
+    if _leaves_its_workers(declared) and not _keeps_its_workers(declared):
+        seconds |= {".".join(path): amount(at(spec, *path)) for path in _ENDS_OF_MPI}
+    for where, number in seconds.items():
+        if number != 0:
+            return IdleTime(UNKNOWN if number is UNKNOWN else number / 60, f"spec.{where}")
+    return None
 
 
 _ENDS_OF_MPI: Final = (("runPolicy", "ttlSecondsAfterFinished"), ("ttlSecondsAfterFinished",))
