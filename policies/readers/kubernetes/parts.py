@@ -44,7 +44,8 @@ _WAITS: Final = re.compile(
 _LONG: Final = re.compile(r"\d{5,}|\d+[dh]|inf(?:inity)?\b|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf")
 # Servers, which nothing but a person ends, and what their programs do at once.
 # https://docs.vllm.ai/en/latest/cli/index.html, https://docs.streamlit.io/develop/api-reference/cli/run,
-# https://docs.ray.io/en/latest/cluster/cli.html (``--block``), https://python-rq.org/docs/workers/ (``--burst``)
+# https://docs.ray.io/en/latest/cluster/cli.html (``--block``: a worker's ends with its head),
+# https://python-rq.org/docs/workers/, https://docs.prefect.io/v3/api-ref/cli/worker
 _SERVES: Final = re.compile(
     r"(?:\S*/)?(?:sshd (?:\S+ )*-\w*D\w*"
     r"|jupyter(?:-| )?(?:lab|notebook|server)(?! (?:build|clean|list|password|paths?|stop)\b)|notebook"
@@ -52,8 +53,9 @@ _SERVES: Final = re.compile(
     r"|code (?:serve-web|tunnel)|marimo (?:edit|run)|tensorboard|streamlit run"
     r"|vllm serve|vllm\.entrypoints\.\S*api_server|sglang\.launch_server"
     r"|text-generation-launcher|trtllm-serve|tritonserver|ollama serve|llama-server|bentoml serve"
-    r"|lmdeploy serve|torchserve (?:\S+ )*--foreground|ipykernel_launcher|ray start (?:\S+ )*--block"
-    r"|celery (?:\S+ )*worker|rq worker(?!.* (?:-b|--burst)\b)|prefect worker start"
+    r"|lmdeploy serve|torchserve (?:\S+ )*--foreground|ipykernel_launcher|ray start (?=.*--head\b)(?:\S+ )*--block"
+    r"|celery (?:-\S+ (?:[^-\s]\S* )?)*worker|rq worker(?!.* (?:-b|--(?:burst|max-jobs|max-idle-time))\b)"
+    r"|prefect worker start(?!.* --run-once\b)"
     r"|mlflow (?:models serve|server|ui)|uvicorn|gunicorn|hypercorn|fastapi (?:dev|run)|flask (?:\S+ )*run"
     r"|manage\.py runserver|http\.server)(?= |$)"
     r"(?!.* (?:-h|--help|--version|--generate-config|--check-config|--(?:un)?install-extension|--list-extensions)\b).*"
