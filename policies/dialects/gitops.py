@@ -30,7 +30,8 @@ def read_flux(declared: Declared) -> Iterable[Declared]:
     chart, reference = at(spec, "chart", "spec", "chart"), at(spec, "chartRef")
     names = (at(spec, "releaseName"), at(spec, "targetNamespace"))
     files = [*items(at(spec, "valuesFrom")), *items(at(spec, "chart", "spec", "valuesFiles"))]
-    made = release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"))
+    source = coalesce(at(spec, "chart", "spec", "sourceRef", "name"), at(reference, "name"))
+    made = release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"), repository=source)
     if chart is None and isinstance(reference, Mapping):
         of_object = {"namespace": at(declared.properties, "metadata", "namespace"), **reference}
         made = replace(made, properties={**made.properties, SOURCE: of_object})
@@ -57,7 +58,8 @@ def read_k3s(declared: Declared) -> Iterable[Declared]:
     spec = declared.properties.get("spec")
     values = with_set(parsed(at(spec, "valuesContent")), _pairs(at(spec, "set")))
     names = (declared.object_name, at(spec, "targetNamespace"))
-    yield release(declared, at(spec, "chart"), names, values, items(at(spec, "valuesSecrets")))
+    files = items(at(spec, "valuesSecrets"))
+    yield release(declared, at(spec, "chart"), names, values, files, repository=at(spec, "repo"))
 
 
 def read_crossplane(declared: Declared) -> Iterable[Declared]:
@@ -65,14 +67,16 @@ def read_crossplane(declared: Declared) -> Iterable[Declared]:
     spec = at(declared.properties, "spec", "forProvider")
     listed = [(at(entry, "name"), at(entry, "value")) for entry in items(at(spec, "set"))]
     values, names = with_set(at(spec, "values"), listed), (declared.object_name, at(spec, "namespace"))
-    yield release(declared, at(spec, "chart", "name"), names, values, items(at(spec, "valuesFrom")))
+    files, repository = items(at(spec, "valuesFrom")), at(spec, "chart", "repository")
+    yield release(declared, at(spec, "chart", "name"), names, values, files, repository=repository)
 
 
 def read_cluster_api(declared: Declared) -> Iterable[Declared]:
     """``HelmChartProxy``, which installs a chart in clusters by their labels."""
     spec = declared.properties.get("spec")
     names = (at(spec, "releaseName"), at(spec, "namespace"))
-    yield release(declared, at(spec, "chartName"), names, parsed(at(spec, "valuesTemplate")))
+    values = parsed(at(spec, "valuesTemplate"))
+    yield release(declared, at(spec, "chartName"), names, values, repository=at(spec, "repoURL"))
 
 
 def read_terraform(declared: Declared) -> Iterable[Declared]:
@@ -87,7 +91,8 @@ def read_terraform(declared: Declared) -> Iterable[Declared]:
     ]
     unknown = [each for each in texts if each is UNKNOWN]
     names = (inputs.get("name"), inputs.get("namespace"))
-    yield release(declared, inputs.get("chart"), names, with_set(values, listed), unknown, inputs.get("postrender"))
+    chart, renderer, repository = (inputs.get(key) for key in ("chart", "postrender", "repository"))
+    yield release(declared, chart, names, with_set(values, listed), unknown, renderer, repository=repository)
 
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
@@ -115,20 +120,29 @@ def _of_sources(declared: Declared, spec: Any) -> Iterable[Declared]:
         values = with_set(parsed(coalesce(at(helm, "valuesObject"), at(helm, "values"))), listed)
         where = f"./{str(path).removeprefix('./')}" if isinstance(path, str) else path
         names = (at(helm, "releaseName"), at(spec, "destination", "namespace"))
-        releases.append(release(declared, coalesce(chart, where), names, values, items(at(helm, "valueFiles"))))
+        files, repository = items(at(helm, "valueFiles")), at(source, "repoURL")
+        releases.append(release(declared, coalesce(chart, where), names, values, files, repository=repository))
     yield from releases
     if elsewhere or not releases:
         yield declared
 
 
 def release(
-    declared: Declared, chart: Any, names: tuple[Any, Any], values: Any, files: Sequence[Any] = (), changes: Any = None
+    declared: Declared,
+    chart: Any,
+    names: tuple[Any, Any],
+    values: Any,
+    files: Sequence[Any] = (),
+    changes: Any = None,
+    *,
+    repository: Any = None,
 ) -> Declared:
     """A chart that ``declared`` installs. ``names``: of the release and its namespace; ``files``: values elsewhere;
-    ``changes``: what renders it again."""
+    ``changes``: what renders it again; ``repository``: the chart's, by its address or by its object's name."""
     name, namespace = names
     properties = {
         "chart": chart,
+        "repositoryOpts": {"repo": repository},
         "name": coalesce(name, declared.object_name),
         "namespace": coalesce(namespace, text(at(declared.properties, "metadata", "namespace"))),
         "values": {} if values is None else values,

@@ -147,7 +147,8 @@ def read_profile(declared: Declared) -> Iterable[Declared]:
         names = (at(chart, "releaseName"), at(chart, "releaseNamespace"))
         chart_name = text(at(chart, "chartName"))
         own = chart_name.rpartition("/")[2] if isinstance(chart_name, str) else chart_name
-        yield release(declared, own, names, parsed(at(chart, "values")), items(at(chart, "valuesFrom")))
+        values, files = parsed(at(chart, "values")), items(at(chart, "valuesFrom"))
+        yield release(declared, own, names, values, files, repository=at(chart, "repositoryURL"))
 
 
 def read_composition(declared: Declared) -> Iterable[Declared]:
