@@ -64,7 +64,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
     tags = _tags(declared)
     sizes = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
     unit = inputs.get("desiredCapacityType")
-    least, most = (in_machines(size, overrides, unit) for size in sizes)
+    entries = overrides or [each.properties for each in declared.references if each.type == TEMPLATE]
+    least, most = (in_machines(size, entries, unit) for size in sizes)
     warm_least, warm_most = with_warm_pool(least, most, inputs.get("warmPool"))
     for_pods = _of_kubernetes(tags, template)
     share = ("mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity")
@@ -85,7 +86,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         discoverable=_discoverable(tags),
         # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html: else its minimum
         initial_nodes=amount(
-            in_machines(amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))), overrides, unit)
+            in_machines(amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))), entries, unit)
         ),
         nodes=replace(
             group.nodes,

@@ -7,7 +7,7 @@ such a value comes from, which identifies the template.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -15,7 +15,7 @@ from math import ceil
 from typing import Any, Final
 
 from facts import catalog
-from facts.catalog.gpu_machines import gpu_machines, most_gpus
+from facts.catalog.gpu_machines import GpuMachine, gpu_machines, most_gpus
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes
@@ -170,12 +170,20 @@ def in_machines(units: Maybe[int | None], entries: Iterable[Any], unit: Any = No
     https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html (``DesiredCapacityType``)
     """
     required = _REQUIRED.get(str(unit))
-    path = ("weightedCapacity",) if required is None else ("instanceRequirements", required, "min")
-    least = min((_weight(at(entry, *path)) for entry in entries), default=Fraction(1))
-    return ceil(units / least) if isinstance(units, int) else units
+    weights = [_weight(at(entry, "weightedCapacity")) if required is None else _size(entry, required) for entry in entries]
+    return ceil(units / min(weights, default=Fraction(1))) if isinstance(units, int) else units
 
 
 _REQUIRED: Final = {"vcpu": "vcpuCount", "memory-mib": "memoryMib"}
+
+
+def _size(entry: Any, required: str) -> Fraction:
+    """The fewest vCPUs, or the least memory in MiB, of the machines that an entry lets EC2 choose."""
+    requirements = at(entry, "instanceRequirements")
+    least = _weight(at(requirements, required, "min"))
+    listed = [catalog.of(CLOUD).machines.get(name) for name, _, _ in _admitted(requirements)]
+    sizes = [Fraction(each.vcpus if required == "vcpuCount" else int(each.memory_gib * 1024)) for each in listed if each]
+    return max(least, min(sizes)) if sizes and len(sizes) == len(listed) else least
 
 
 def _weight(value: Any) -> Fraction:
@@ -197,8 +205,10 @@ def choices_of(entry: Any) -> tuple[Choice, ...]:
     if requirements is None:
         return ()
     gpus, known = _required_gpus(requirements), not holds_unknown(requirements)
-    offered = _offered(requirements) if known and gpus is not UNKNOWN and gpus > 0 else ()
-    return offered or (Choice(gpus, unknown_reason=_ANY_MACHINE if gpus is UNKNOWN and known else None),)
+    # One per number and model of the GPUs: the other attributes may leave fewer.
+    offered = sorted({(machine.gpus, model) for _, machine, model in _admitted(requirements)})
+    choices = tuple(Choice(number, model=model) for number, model in offered)
+    return choices or (Choice(gpus, unknown_reason=_ANY_MACHINE if gpus is UNKNOWN and known else None),)
 
 
 def template_of(declared: Declared) -> LaunchTemplate:
@@ -338,22 +348,25 @@ def _required_gpus(requirements: Any) -> Maybe[int]:
     return UNKNOWN if count is UNKNOWN else max(count or 1, 1)
 
 
-def _offered(requirements: Any) -> tuple[Choice, ...]:
-    """One choice per number and model of the GPUs of listed machines that the (known) requirements let EC2 choose.
-
-    By numbers, names and types; the other attributes may leave fewer.
-    """
+def _admitted(requirements: Any) -> Iterator[tuple[str, GpuMachine, str]]:
+    """The listed machines with GPUs, with their models, that requirements of GPUs let EC2 choose, by numbers, names and
+    types; none where they are not known."""
+    gpus = UNKNOWN if holds_unknown(requirements) else _required_gpus(requirements)
+    if gpus is UNKNOWN or gpus <= 0:
+        return
     allowed, excluded = (items(at(requirements, f"{key}InstanceTypes")) for key in ("allowed", "excluded"))
-    offered = {
-        (machine.gpus, model)
-        for name, machine in gpu_machines(CLOUD).items()
-        if (model := model_of(name)) and is_gpu_family(name) and not machine.part
-        if _names(requirements, model) or not items(at(requirements, "acceleratorNames"))
-        if not allowed or any(fnmatchcase(name, str(pattern)) for pattern in allowed)
-        if not any(fnmatchcase(name, str(pattern)) for pattern in excluded)
-        if _within(at(requirements, "acceleratorCount"), machine.gpus) and _fits(requirements, name)
-    }
-    return tuple(Choice(gpus, model=model) for gpus, model in sorted(offered))
+    for name, machine in gpu_machines(CLOUD).items():
+        if (
+            (model := model_of(name))
+            and is_gpu_family(name)
+            and not machine.part
+            and (_names(requirements, model) or not items(at(requirements, "acceleratorNames")))
+            and (not allowed or any(fnmatchcase(name, str(pattern)) for pattern in allowed))
+            and not any(fnmatchcase(name, str(pattern)) for pattern in excluded)
+            and _within(at(requirements, "acceleratorCount"), machine.gpus)
+            and _fits(requirements, name)
+        ):
+            yield name, machine, model
 
 
 def _names(requirements: Any, model: str) -> bool:
