@@ -98,11 +98,13 @@ def from_stack_file(path: Path | str) -> Settings:
     secrets, problems = [], _of_providers(config)
     for key, value in config.items():
         namespace, colon, name = str(key).partition(":")
-        if _holds_secret(value):
+        if not colon and (meant := nearest(namespace, _namespaces())) in (namespace, NAMESPACE):
+            own[meant] = {} if value is None else value
+        elif _holds_secret(value):
             secrets += [name] if namespace == NAMESPACE else []
             problems += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
-        elif namespace == NAMESPACE and (colon or isinstance(value, Mapping)):
-            own[own_name(key) or NAMESPACE] = value
+        elif namespace == NAMESPACE and colon:
+            own[own_name(key)] = value
         elif not colon or (nearest(namespace, [NAMESPACE]) and namespace != NAMESPACE):
             problems.append(Problem(str(key), "has no namespace of this project", f"Write '{NAMESPACE}:{name or key}'"))
     account = config.get(_account_key(own))
@@ -139,12 +141,11 @@ def load(
         SettingsError: all problems.
     """
     raw = {key: decoded(key, value) for key, value in config.items() if value not in ("", None)}
-    if isinstance(nested := raw.get(NAMESPACE), Mapping):
-        written = ", ".join(f"'{NAMESPACE}:{key}: …'" for key in nested)
-        remedy = f"Write each key below it on a line of its own: {written}"
-        raise SettingsError([Problem(NAMESPACE, "is a mapping, which Pulumi takes for one key", remedy)], stack=stack)
+    of_clouds = [field.alias or name for name, field in StackFile.model_fields.items()]
+    unknown = raw.keys() - {*of_clouds, *OWN_KEYS}
+    if unknown and (nested := [_nested(key, raw[key]) for key in _namespaces() if key in unknown]):
+        raise SettingsError(nested, stack=stack)
     # Pulumi.yaml has an empty default for each key of any stack file.
-    of_clouds = (field.alias or name for name, field in StackFile.model_fields.items())
     others = (*of_clouds, *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
     raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
     today = day or date.today()
@@ -242,6 +243,22 @@ def known_account_keys() -> tuple[str, ...]:
     return tuple(catalog.of(cloud).account.key for cloud in catalog.clouds())
 
 
+def _namespaces() -> tuple[str, ...]:
+    """What stands before the colon of a key: of the program's settings, and of accounts."""
+    return (NAMESPACE, *(key.partition(":")[0] for key in known_account_keys()))
+
+
+def _nested(namespace: str, value: object) -> Problem:
+    """The problem of a namespace without a key: in YAML keys are nested, in a stack file each has its namespace."""
+    if isinstance(value, Mapping) and value.keys() - {"secure"}:
+        written = ", ".join(f"'{namespace}:{key}: …'" for key in value)
+        remedy = f"Write each key below it on a line of its own: {written}"
+        return Problem(namespace, "is a mapping, which Pulumi takes for one key", remedy)
+    examples = (f"{NAMESPACE}:cloud", *known_account_keys())
+    example = next(key for key in examples if key.startswith(f"{namespace}:"))
+    return Problem(namespace, "is no key", f"Write its keys on lines of their own, such as '{example}: …'")
+
+
 def _holds_secret(value: object) -> bool:
     """Whether a value, or one inside it, is the engine's ``{secure: …}``."""
     if isinstance(value, Mapping):
@@ -261,7 +278,7 @@ def _of_providers(config: Iterable[object]) -> list[Problem]:
     return [
         Problem(key, why, instead + page.format(key.partition(":")[0]))
         for key in map(str, config)
-        if (why := risk(key))
+        if ":" in key and (why := risk(key))
     ]
 
 

@@ -144,7 +144,8 @@ _EVERY: Final[tuple[Answer, ...]] = (
     Answer(
         "tenants tenant quota quotas resourcequota namespaces namespace", "Write teams: [{name: research, gpus: 8}]"
     ),
-    Answer("namespace namespaces", "Leave it out: the program chooses the namespace"),
+    Answer("team teams", "Write namespaces: [research], which has the name of the team"),
+    Answer("namespace namespaces", "Leave it out: the program chooses the namespace; a team's has the name of the team"),
     Answer("prometheus grafana dcgm dcgmexporter", "Write workloads: {monitoring: {}}"),
     Answer("kueue queues jobqueue", "Write workloads: {queue: {}}"),
     Answer("jupyter jupyterhub notebooks", "Write workloads: {notebook: {}}"),
