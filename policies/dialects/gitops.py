@@ -32,8 +32,9 @@ def read_flux(declared: Declared) -> Iterable[Declared]:
     files = [*items(at(spec, "valuesFrom")), *items(at(spec, "chart", "spec", "valuesFiles"))]
     source = coalesce(at(spec, "chart", "spec", "sourceRef", "name"), at(reference, "name"))
     made = release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"), repository=source)
-    if chart is None and isinstance(reference, Mapping):
-        of_object = {"namespace": at(declared.properties, "metadata", "namespace"), **reference}
+    if chart is None and (reference is UNKNOWN or isinstance(reference, Mapping)):
+        own = {"namespace": at(declared.properties, "metadata", "namespace")}
+        of_object = UNKNOWN if reference is UNKNOWN else {**own, **reference}
         made = replace(made, properties={**made.properties, SOURCE: of_object})
     yield made
 

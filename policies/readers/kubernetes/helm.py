@@ -255,8 +255,10 @@ def _commands(declared: Declared) -> Iterator[NotEvaluated]:
 def _files(declared: Declared, complete: bool) -> Iterator[NotEvaluated]:
     """A chart, or values, in files that are not part of the program."""
     named = _chart(declared)
-    chart = known_text(named) or ""
-    if named is None and SOURCE in declared.properties:
+    chart, reference = known_text(named) or "", declared.properties.get(SOURCE)
+    if reference is UNKNOWN or (reference is not None and named is UNKNOWN):
+        yield from until_update(declared, UNKNOWN, "its chart")
+    elif named is None and SOURCE in declared.properties:
         yield _opaque(declared, "its chart is named by an object that is not in this program", "Name the chart itself")
     if _LOCAL.search(chart):
         remedy = "Declare it as kubernetes:helm.sh/v4:Chart, whose objects the gate reads"

@@ -163,8 +163,8 @@ def _keeps_its_cluster(declared: Declared) -> bool:
 
 
 def _left_after_its_job(declared: Declared) -> IdleTime | None:
-    """How long a RayJob's cluster is there after the job, or the workers of an MPIJob that leaves them: by the rule that
-    takes the first of them, as its pods with GPUs may be those.
+    """How long a RayJob's cluster is there after the job, or the workers of an MPIJob that leaves them; of rules
+    by the first one, which may take all pods with GPUs.
 
     https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/rayjob-quick-start.html
     """
@@ -229,6 +229,7 @@ def _scales_to_zero(settings: Declared) -> Any:
 
 def _settings_of_knative(_: Declared, everything: Program) -> Iterable[Declared]:
     maps = (each for each in everything.of_kinds("ConfigMap") if each.object_name == "config-autoscaler")
+    maps = (each for each in maps if each.place_in_cluster in ("knative-serving", UNKNOWN, None))
     return (*maps, *everything.of_kinds("KnativeServing"))
 
 
