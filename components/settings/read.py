@@ -20,7 +20,7 @@ from components.settings.pools.settings import Settings
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
-from facts.catalog.provider_keys import risk
+from facts.catalog.provider_keys import instead_of, risk
 from facts.concepts.bounded_yaml import Bounded
 from facts.concepts.stack_config import NAMESPACE, decoded, own_name
 
@@ -273,13 +273,15 @@ def _account_key(own: Mapping[str, object]) -> str:
 
 def _of_providers(config: Iterable[object]) -> list[Problem]:
     """Keys of providers with which who wrote a file acts on the login of who runs Pulumi with it."""
-    instead = "Delete it: the program logs in as you do. What it sets is an environment variable of yours, listed at "
+    reason = "the program logs in as you do. What it sets is an environment variable of yours, listed at "
     page = "https://www.pulumi.com/registry/packages/{}/installation-configuration/"
-    return [
-        Problem(key, why, instead + page.format(key.partition(":")[0]))
-        for key in map(str, config)
-        if ":" in key and (why := risk(key))
-    ]
+    problems = []
+    for key in map(str, config):
+        if ":" in key and (why := risk(key)):
+            near = nearest(key, instead_of(key))
+            remedy = "Delete it" if near is None else f"Write '{near}', or delete it"
+            problems.append(Problem(key, why, f"{remedy}: {reason}{page.format(key.partition(':')[0])}"))
+    return problems
 
 
 def _encrypted_account(key: str) -> Problem:

@@ -8,6 +8,7 @@ from typing import Final
 from facts.catalog import tables
 
 _ROWS: Final = tuple((row["provider"], row["key"], row["risk"]) for row in tables.rows("", "provider_keys"))
+_NO_KEY: Final = "is no key"
 _PROVIDERS: Final = frozenset(provider for provider, _, _ in _ROWS)
 
 
@@ -22,4 +23,11 @@ def risk(key: str) -> str | None:
         return None
     name = name.removeprefix("config:")
     known = (risk for owner, pattern, risk in _ROWS if owner == provider and fnmatchcase(name, pattern))
-    return next(known, f"is no key of the provider {provider} that is known to be safe")
+    return next(known, f"{_NO_KEY} of the provider {provider} that is known to be safe")
+
+
+def instead_of(key: str) -> tuple[str, ...]:
+    """The keys of its provider that a stack file may have, where a key is none that is known."""
+    provider = key.partition(":")[0]
+    listed = (f"{owner}:{name}" for owner, name, risk in _ROWS if owner == provider and not risk)
+    return tuple(listed) if str(risk(key)).startswith(_NO_KEY) else ()

@@ -145,7 +145,9 @@ _EVERY: Final[tuple[Answer, ...]] = (
         "tenants tenant quota quotas resourcequota namespaces namespace", "Write teams: [{name: research, gpus: 8}]"
     ),
     Answer("team teams", "Write namespaces: [research], which has the name of the team"),
-    Answer("namespace namespaces", "Leave it out: the program chooses the namespace; a team's has the name of the team"),
+    Answer(
+        "namespace namespaces", "Leave it out: the program chooses the namespace; a team's has the name of the team"
+    ),
     Answer("prometheus grafana dcgm dcgmexporter", "Write workloads: {monitoring: {}}"),
     Answer("kueue queues jobqueue", "Write workloads: {queue: {}}"),
     Answer("jupyter jupyterhub notebooks", "Write workloads: {notebook: {}}"),
