@@ -272,9 +272,15 @@ def providers_keys(tree: Path) -> dict[tuple[str, str], Any]:
     return {
         (stack, key): value
         for stack, content in (("of any name", project), *_stack_files(tree, project))
-        for key, value in (at(content, "config") or {}).items()
+        for key, value in _config_of(content).items()
         if ":" in key and not own_name(key) and risk(key) != ""
     }
+
+
+def _config_of(content: Any) -> dict[str, Any]:
+    """The configuration of a file, also of one that the program refuses."""
+    config = at(content, "config")
+    return {str(key): value for key, value in config.items()} if isinstance(config, Mapping) else {}
 
 
 def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -410,6 +410,14 @@ def test_a_price_that_the_project_gives_every_stack_is_seen(form: str, tmp_path:
     assert prices_and_budgets(tmp_path) == ({("dev", "t4"): 0.01}, {"dev": None})
 
 
+@pytest.mark.parametrize("config", ["5", "[gcp:project]", "{5: x}"])
+def test_a_stack_file_that_the_program_refuses_ends_no_comparison(config: str, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"config: {config}\n")
+    assert providers_keys(tmp_path) == {}
+    assert prices_and_budgets(tmp_path) == ({}, {"dev": None})
+
+
 def test_a_gate_is_judged_once_whatever_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging takes seconds, which each change without a new rule would wait for twice."""
     judged: list[str] = []
