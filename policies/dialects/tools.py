@@ -73,7 +73,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "aws:ec2/subnet:Subnet": {"mapPublicIPOnLaunch": "mapPublicIpOnLaunch"},
     "aws:eks/cluster:Cluster": {"resourcesVPCConfig": "vpcConfig"},
     "aws:eks/nodeGroup:NodeGroup": {"name": "nodeGroupName", "subnets": "subnetIds"},
-    **dict.fromkeys(GROUPS, {"version": "versions"}),
+    **{group: {"version": "versions"} for group in GROUPS},
 }
 # The readers' type → their name of the field that an object in Kubernetes has as ``azureName`` or as its own name.
 _OWN_NAME: Final[Mapping[str, str]] = {

@@ -170,7 +170,9 @@ def in_machines(units: Maybe[int | None], entries: Iterable[Any], unit: Any = No
     https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html (``DesiredCapacityType``)
     """
     required = _REQUIRED.get(str(unit))
-    weights = [_weight(at(entry, "weightedCapacity")) if required is None else _size(entry, required) for entry in entries]
+    weights = [
+        _weight(at(entry, "weightedCapacity")) if required is None else _size(entry, required) for entry in entries
+    ]
     return ceil(units / min(weights, default=Fraction(1))) if isinstance(units, int) else units
 
 
@@ -182,8 +184,8 @@ def _size(entry: Any, required: str) -> Fraction:
     requirements = at(entry, "instanceRequirements")
     least = _weight(at(requirements, required, "min"))
     listed = [catalog.of(CLOUD).machines.get(name) for name, _, _ in _admitted(requirements)]
-    sizes = [Fraction(each.vcpus if required == "vcpuCount" else int(each.memory_gib * 1024)) for each in listed if each]
-    return max(least, min(sizes)) if sizes and len(sizes) == len(listed) else least
+    sizes = [each.vcpus if required == "vcpuCount" else int(each.memory_gib * 1024) for each in listed if each]
+    return max(least, Fraction(min(sizes))) if sizes and None not in listed else least
 
 
 def _weight(value: Any) -> Fraction:
