@@ -173,7 +173,9 @@ def _left_after_its_job(declared: Declared) -> IdleTime | None:
     spec, ray = declared.properties.get("spec"), _of_ray(declared)
     rules = [rule for rule in items(at(ray, "deletionStrategy", "deletionRules")) if at(rule, "policy") != "DeleteNone"]
     waits = [amount(at(rule, "condition", "ttlSeconds")) for rule in rules]
-    seconds = {"deletionStrategy.deletionRules": UNKNOWN if UNKNOWN in waits else min(waits, default=0)}
+    known = [wait for wait in waits if wait is not UNKNOWN]
+    first = UNKNOWN if UNKNOWN in waits else min(known, default=0)
+    seconds: dict[str, Maybe[int]] = {"deletionStrategy.deletionRules": first}
     if flag(at(ray, "shutdownAfterJobFinishes")) is not False:
         seconds["ttlSecondsAfterFinished"] = amount(at(ray, "ttlSecondsAfterFinished"))
     if _leaves_its_workers(declared) and not _keeps_its_workers(declared):
