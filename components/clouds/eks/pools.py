@@ -98,7 +98,7 @@ def node_pool(
         "tags": dict(context.settings.labels),
     }
     if running is not None:
-        _add_sizes(inputs, pool, running if gpus is None else gpus, state)
+        _add_sizes(cast("dict[str, Any]", inputs), pool, running if gpus is None else gpus, state)
     if gpus is not None:
         target = {
             "version": version,
@@ -177,7 +177,7 @@ def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
 
 
 def _add_sizes(
-    inputs: eks.NodeGroup, pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]
+    inputs: dict[str, Any], pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]
 ) -> None:
     """The desired size of a group that an autoscaler changes; what its nodes run waits for an update of its limits.
 
@@ -211,7 +211,7 @@ def _report_sizes_first(pool: Pool, kept: Sequence[str], target: Sequence[str]) 
 
 
 def _stays(
-    inputs: eks.NodeGroup, pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]
+    inputs: Mapping[str, Any], pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]
 ) -> pulumi.Output[bool]:
     """Whether EKS changes the group in place, and makes no other."""
     declared = pulumi.Output.all(*(inputs[key] for key in _FIXED))

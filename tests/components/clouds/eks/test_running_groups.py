@@ -307,6 +307,11 @@ def test_what_waits_is_said(account: Any, monkeypatch: pytest.MonkeyPatch) -> No
     ("image", "changes", "word"),
     [
         ("al2023", {"taints": gpu_pool_taints(1, 1, (Taint("a.com/b", "c", "NoExecute"),))}, "taint a.com/b ends"),
+        (
+            "al2023",
+            {"taints": gpu_pool_taints(1, 1, (Taint("a.com/b", "c", "NoExecute"),)), "machine_types": ("g6.xlarge",)},
+            "taint a.com/b ends",
+        ),
         ("al2023", {"taints": gpu_pool_taints(1, 1, (Taint("a.com/b", "c", "NoSchedule"),))}, ""),
         ("al2023", SHARED, "timeSharing more pods start"),
         ("bottlerocket", SHARED, ""),
