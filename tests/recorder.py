@@ -210,6 +210,7 @@ class RecordingMonitor(mocks.MockMonitor):
         urn = self.make_urn(request.parent, request.type, request.name)
         if request.type == "pulumi:pulumi:Stack":
             return resource_pb2.RegisterResourceResponse(urn=urn)
+        assert urn not in self._recording.answers, f"the engine refuses a resource that is declared twice: {urn}"
         assert not request.transforms, "no program has transforms"
         inputs = rpc.deserialize_properties(request.object)
         asked = mocks.MockResourceArgs(

@@ -163,7 +163,8 @@ def test_pools_are_made_one_after_another(server: ApiServer) -> None:
 def test_a_running_pool_keeps_its_size(server: ApiServer) -> None:
     first = update()
     short = first.only(POOL).inputs["agentPoolName"]
-    own = {**USERS, "name": short, "count": 2, "nodeLabels": {"gpucluster.dev/pool": "t4-1"}}
+    machines = {key: first.only(POOL).inputs[key] for key in ("vmSize", "osDiskSizeGB")}
+    own = {**USERS, **machines, "name": short, "count": 2, "nodeLabels": {"gpucluster.dev/pool": "t4-1"}}
     with on(own):
         again = update(deployed=first)
         # Not the stack's own pool decides what it has.

@@ -249,8 +249,6 @@ def developers_of(cloud: str, *namespaces: str) -> list[dict[str, Any]]:
 def objects(recording: Recording) -> dict[str, Any]:
     """What is declared in the cluster by its name, but for rights of ``access``; policies as their words, which name
     namespaces in any order."""
-    urns = [one.urn for one in recording.resources]
-    assert len(urns) == len({*urns}), "the engine refuses a resource that is declared twice"
     of_access = ("access-developers-", "access-cluster-resource-viewer", "offer-readers")
     return {
         one.name: sorted(re.findall(r"[^\s,\[\]]+", json.dumps(one.inputs)))

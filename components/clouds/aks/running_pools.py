@@ -42,17 +42,16 @@ _REIMAGING: Final = {
     "enableVTPM": "vTPM",
 }
 
-_FIXED: Final[Mapping[str, Any]] = {
-    "vmSize": "",
-    "gpuInstanceProfile": "",
-    "gpuProfile.driver": "Install",
-    "availabilityZones": (),
-    "capacityReservationGroupID": "",
-    "osDiskSizeGB": "",
-    "scaleSetPriority": "Regular",
-}
-"""What a stack file says of a pool that Azure does not change, with what an answer means that leaves it out:
-https://learn.microsoft.com/rest/api/aks/agent-pools/get"""
+_FIXED: Final = (
+    "vmSize",
+    "gpuInstanceProfile",
+    "gpuProfile.driver",
+    "availabilityZones",
+    "capacityReservationGroupID",
+    "osDiskSizeGB",
+    "scaleSetPriority",
+)
+"""What a stack file says of a pool that Azure does not change: https://learn.microsoft.com/rest/api/aks/agent-pools/get"""
 
 # ``PulumiAzcoreResponseError`` in
 # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
@@ -125,20 +124,23 @@ def unless_replaced(pool: Pool, running: RunningPool, declared: Mapping[str, Any
     """
     if running is None:
         return None
-    target = [_fixed(declared, key) for key in _FIXED]
+    target = {path: _fixed(declared, path) for path in _FIXED if path.partition(".")[0] not in pool.raw}
 
     def known(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        same = not answer or [_fixed(answer, key) for key in _FIXED] == target
-        return answer if same else {**answer, "count": pool.scaling.min_nodes}
+        # What the answer leaves out is no reason: a pool that stays is never sent another size.
+        others = [path for path, value in target.items() if _fixed(answer, path) not in (None, value)]
+        return {**answer, "count": pool.scaling.min_nodes} if others else answer
 
     return running.apply(known)
 
 
-def _fixed(pool: Mapping[str, Any], path: str) -> Sequence[str]:
+def _fixed(pool: Mapping[str, Any], path: str) -> Sequence[str] | None:
+    """A value as it is compared; None where there is none."""
     value: Any = pool
     for key in path.split("."):
         value = (value or {}).get(key)
-    value = _FIXED[path] if value is None else value
+    if not value:
+        return None
     # Azure compares names without their case, and numbers come back as floats.
     if isinstance(value, (list, tuple)):
         return sorted(map(str, value))
