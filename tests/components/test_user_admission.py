@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
@@ -428,9 +429,13 @@ def long_job(name: str, gpus: int, grace: int = 600, **spec: Any) -> dict[str, A
 
 
 ENDED = {"status": {"phase": "Succeeded"}}
-OF_A_LOST_NODE = {
-    "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]}
-}
+TARGET = {"type": "DisruptionTarget", "status": "True"}
+
+
+def disrupted(reason: str) -> dict[str, Any]:
+    """The status of a pod that Kubernetes deletes from now on: without a time it would take that back at once."""
+    now = f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+    return {"status": {"conditions": [{**TARGET, "reason": reason, "lastTransitionTime": now}]}}
 
 
 @pytest.fixture(scope="module")
@@ -486,19 +491,21 @@ def test_a_pod_that_would_keep_its_gpus_is_not_deleted_by_force(forced: Submit) 
 @pytest.mark.parametrize(
     ("one", "status"),
     [
-        (long_job("no-gpu", 0), {}),
-        (long_job("short", 1, 30), {}),
-        (long_job("waits", 1, nodeName=None), {}),
-        (long_job("ended", 1), ENDED),
-        (long_job("lost", 1), OF_A_LOST_NODE),
+        (long_job("no-gpu", 0), dict),
+        (long_job("short", 1, 30), dict),
+        (long_job("waits", 1, nodeName=None), dict),
+        (long_job("ended", 1), lambda: ENDED),
+        (long_job("lost", 1), lambda: disrupted("DeletionByTaintManager")),
+        (long_job("gone", 1), lambda: disrupted("DeletionByPodGC")),
     ],
-    ids=lambda one: one.get("metadata", {}).get("name"),
+    ids=("no-gpu", "short", "waits", "ended", "lost", "gone"),
 )
-def test_other_pods_are_deleted_by_force(forced: Submit, one: dict[str, Any], status: dict[str, Any]) -> None:
+def test_other_pods_are_deleted_by_force(
+    forced: Submit, one: dict[str, Any], status: Callable[[], dict[str, Any]]
+) -> None:
     path = f"/api/v1/namespaces/forced/pods/{one['metadata']['name']}"
     forced.api.create(path.rpartition("/")[0], one)
-    if status:
-        forced.api.merge(f"{path}/status", status)
+    forced.api.merge(f"{path}/status", status())
     assert forced.person is not None
     forced.person.delete(path, gracePeriodSeconds=0)
     assert forced.api.find(path) is None
