@@ -72,7 +72,8 @@ def node_pool(
     running = context.running(group_name, needs) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     deployed = None if gpus is None else gpus.apply(lambda group: as_deployed(group, state))
-    subnets = context.subnets(pool.nodes.zones)
+    # As one output: the SDK counts the dependencies of a list's to all values that are made of ``running``.
+    subnets = pulumi.Output.from_input(context.subnets(pool.nodes.zones))
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": group_name,
