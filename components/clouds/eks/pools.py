@@ -67,8 +67,7 @@ def node_pool(
     state = context.deployed.outputs(NODE_GROUP, name)
     machines = {"capacityType": capacity, "instanceTypes": list(pool.nodes.machine_types), "amiType": ami_type}
     former = state.get("nodeGroupName")
-    same = former is not None and _has_machines(context, state, pool, machines)
-    group_name = _name(pool, former, machines, same=same)
+    group_name = _name(context, state, pool, machines)
     running = context.running(group_name, needs) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     deployed = None if gpus is None else gpus.apply(lambda group: as_deployed(group, state))
@@ -157,16 +156,17 @@ def _has_machines(context: NodesContext, group: Mapping[str, Any], pool: Pool, m
     return where and all(group.get(key) == value for key, value in machines.items())
 
 
-def _name(pool: Pool, former: str | None, machines: Mapping[str, Any], *, same: bool) -> str:
-    """The group's name, which was ``former``.
+def _name(context: NodesContext, state: Mapping[str, Any], pool: Pool, machines: Mapping[str, Any]) -> str:
+    """The name of the group, whose ``state`` is the stack's.
 
     An admin group with other machines gets another name, so that it is made before the former one goes: without it
     there would be no DNS, no autoscaler and no controller of volumes for ten minutes.
     """
+    former = state.get("nodeGroupName")
     if pool.role != "admin" or former is None:
         return pool.name
-    if same:
-        return former
+    if _has_machines(context, state, pool, machines):
+        return str(former)
     digest = hashlib.sha256(json.dumps([machines, sorted(pool.nodes.zones)], sort_keys=True).encode()).hexdigest()
     return f"{pool.name}-{digest[:_DIGITS]}"
 

@@ -224,10 +224,8 @@ def test_times_that_a_user_has_written_into_an_event_count_for_nothing(written: 
     assert len(there.config_maps) == 2
 
 
-@pytest.mark.parametrize("without", [("name",), ("uid",), ("namespace",), ("name", "uid", "namespace", "kind")])
-@pytest.mark.parametrize("reason", ["Scheduled", "RegisteredNode", "RemovingNode"])
-def test_an_event_that_a_user_has_left_incomplete_ends_no_run(reason: str, without: tuple[str, ...]) -> None:
-    """The API server takes events without a name and UID of what they are about."""
+def with_two_nodes_that_went() -> LedgerCluster:
+    """A cluster in which two nodes, ``n0`` and ``n1``, have gone after an hour with a pod of a Job each."""
     there = cluster()
     there.run()
     for number in range(2):
@@ -238,6 +236,14 @@ def test_an_event_that_a_user_has_left_incomplete_ends_no_run(reason: str, witho
     there.now += HOUR
     for number in range(2):
         there.remove_node(f"n{number}")
+    return there
+
+
+@pytest.mark.parametrize("without", [("name",), ("uid",), ("namespace",), ("name", "uid", "namespace", "kind")])
+@pytest.mark.parametrize("reason", ["Scheduled", "RegisteredNode", "RemovingNode"])
+def test_an_event_that_a_user_has_left_incomplete_ends_no_run(reason: str, without: tuple[str, ...]) -> None:
+    """The API server takes events without a name and UID of what they are about."""
+    there = with_two_nodes_that_went()
     odd = next(each for each in there.events if each["reason"] == reason)
     odd["involvedObject"] = {key: value for key, value in odd["involvedObject"].items() if key not in without}
     there.run()
@@ -248,16 +254,7 @@ def test_an_event_that_a_user_has_left_incomplete_ends_no_run(reason: str, witho
 @pytest.mark.parametrize("key", ["name", "uid"])
 def test_an_event_with_a_longer_name_than_objects_have_is_none_of_kubernetes(key: str) -> None:
     """What is kept of it would have no room in a ConfigMap, so that no run could write any more."""
-    there = cluster()
-    there.run()
-    for number in range(2):
-        there.add_job(f"j{number}", there.now, "l4", end=False)
-        there.add_node(f"n{number}", "l4")
-        there.add_pod(f"j{number}-a1b2c", f"n{number}", job=f"j{number}")
-        there.run_pod(f"j{number}-a1b2c")
-    there.now += HOUR
-    for number in range(2):
-        there.remove_node(f"n{number}")
+    there = with_two_nodes_that_went()
     for each in [each for each in there.events if each["involvedObject"]["name"].startswith(("n0", "j0"))]:
         each["involvedObject"] = {**each["involvedObject"], key: f"n0{'x' * 1_200_000}"}
     there.run()
