@@ -25,9 +25,11 @@ from components.clouds.eks.node_template import eks_taint, image_type, launch_te
 from components.clouds.eks.running_groups import (
     RunningGroup,
     as_deployed,
+    if_known,
     of_running,
     scaling_group,
     tag_of_running,
+    tags_of_machines,
     unless_replaced,
     unless_running,
 )
@@ -136,6 +138,9 @@ def node_pool(
             for suffix, its in context.deployed.beginning(_TAG, f"{name}-tag-").items()
         }
         _tag(f"{name}-tag", group, _planned(pool, tags, gpus, before), opts, on_machines=False)
+        if gpus is not None and (others := {tag: value for tag, value in before.items() if tag not in tags}):
+            # Declared only for a group with nodes: no value of a tag is as good as none.
+            gpus.apply(lambda its: _tag(f"{name}-tag", group, tags_of_machines(its, others), opts, on_machines=False))
     return group
 
 
@@ -187,28 +192,30 @@ def _add_sizes(
     https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go
     """
     changes, stays = not _has_limits(pool, state), _stays(inputs, pool, running, state)
+    template = inputs["launchTemplate"]
+    versions = str(state.get("version")), str((state.get("launchTemplate") or {}).get("version", ""))
+    target = pulumi.Output.all(inputs["version"], template["version"])
+    rolls = if_known(target).apply(lambda its: its is None or tuple(its) != versions)
 
     def size(values: Sequence[object]) -> int:
-        group, same = values
+        group, same, rolled = values
         assert isinstance(group, RunningGroup)
         # EKS refuses a minimum above the size that a group has:
         # https://github.com/hashicorp/terraform-provider-aws/issues/18310
         current = max(group.nodes, pool.scaling.min_nodes)
-        return int(state["scalingConfig"]["desiredSize"]) if same and not changes else current
+        # An empty group has no job that a size of some seconds ago could end.
+        sent = changes or not same or not (group.nodes or rolled)
+        return current if sent else int(state["scalingConfig"]["desiredSize"])
 
-    inputs["scalingConfig"]["desiredSize"] = pulumi.Output.all(running, stays).apply(size)
-    template = inputs["launchTemplate"]
+    inputs["scalingConfig"]["desiredSize"] = pulumi.Output.all(running, stays, rolls).apply(size)
     if state and changes:
-        versions = str(state["version"]), str((state.get("launchTemplate") or {}).get("version", ""))
-        target = pulumi.Output.all(inputs["version"], template["version"])
         kept = stays.apply(lambda same: pulumi.Output.from_input(versions if same else target))
         inputs["version"], template["version"] = kept.apply(lambda its: its[0]), kept.apply(lambda its: its[1])
-        pulumi.Output.all(kept, target).apply(lambda both: _report_sizes_first(pool, *both))
+        pulumi.Output.all(stays, rolls).apply(lambda both: _report_sizes_first(pool) if all(both) else None)
 
 
-def _report_sizes_first(pool: Pool, kept: Sequence[str], target: Sequence[str]) -> None:
-    if tuple(kept) != tuple(target):
-        pulumi.info(f"pool {pool.name} gets its minimum and maximum first: run `up` again to change what its nodes run")
+def _report_sizes_first(pool: Pool) -> None:
+    pulumi.info(f"pool {pool.name} gets its minimum and maximum first: run `up` again to change what its nodes run")
 
 
 def _stays(
@@ -251,7 +258,9 @@ def _report_deferred_changes(
                 f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {differences}"
             )
 
-    pulumi.Output.all(running, pulumi.Output.all(**target)).apply(report)
+    # A preview does not know the version of a template that changes.
+    known = {key: if_known(pulumi.Output.from_input(value)) for key, value in target.items()}
+    pulumi.Output.all(running, pulumi.Output.all(**known)).apply(report)
 
 
 def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]) -> None:

@@ -51,13 +51,14 @@ class RunningGroup:
     role: str
 
     def differences(self, target: Mapping[str, Any]) -> str:
-        """What of ``target`` these nodes do not have yet, separated by commas; empty if nothing."""
+        """What of ``target`` these nodes do not have yet, separated by commas; empty if nothing. A value that is not
+        known yet (None) differs."""
         differing = {
             "machine types": self.machine_types != tuple(target["machine_types"]),
             "image": self.image_type != target["image_type"],
             "Kubernetes version": self.version != target["version"],
             "launch template (disk, reservation)": self.template_version != target["template_version"],
-            "subnets": {*self.subnets} != {*target["subnets"]},
+            "subnets": {*self.subnets} != {*(target["subnets"] or ())},
             "role": self.role != target["role"],
         }
         return ", ".join(what for what, differs in differing.items() if differs)
@@ -157,6 +158,11 @@ def unless_running(
     return group.apply(lambda running: running_value(running) if running.nodes else target)
 
 
+def if_known(value: pulumi.Output[Value]) -> pulumi.Output[Value | None]:
+    """``value``; None in a preview that does not know it, as it changes with this update."""
+    return value.apply(lambda its: None if pulumi.contains_unknowns(its) else its, run_with_unknowns=True)
+
+
 def of_running(
     group: RunningGroup, deployed: Sequence[Value], target: Sequence[Value], key: Callable[[Value], str]
 ) -> list[Value]:
@@ -184,6 +190,17 @@ def tag_of_running(
         return target if by_plugin else deployed.get(tag, "0" if "/" in resource else target)
     key = tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT)
     return deployed.get(tag, "") if _describes_machines(key, group) else target
+
+
+def tags_of_machines(group: RunningGroup, deployed: Mapping[str, str]) -> dict[str, str]:
+    """Those of the ``deployed`` tags that say what the nodes of a group with nodes are and offer."""
+
+    def stays(tag: str) -> bool:
+        if tag.startswith((node_tags.LABEL, node_tags.TAINT)):
+            return _describes_machines(tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT), group)
+        return tag != node_tags.UNNEEDED
+
+    return {tag: value for tag, value in deployed.items() if group.nodes and stays(tag)}
 
 
 def _describes_machines(key: str, group: RunningGroup) -> bool:

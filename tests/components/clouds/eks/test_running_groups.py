@@ -11,9 +11,9 @@ import pytest
 
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, Taint
 from facts.concepts.parts import Fabric, SharedGpu
-from facts.concepts.pool import SHARES_KEY, Pool, gpu_pool_taints
+from facts.concepts.pool import ARCH_LABEL, SHARES_KEY, Pool, gpu_pool_taints
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 
@@ -83,8 +83,9 @@ def test_another_maximum_ends_no_gpu_node(account: Any) -> None:
     ("changes", "cluster", "size"),
     [
         ({}, {"version": "1.35"}, 2),
-        ({"disk_gb": 300}, {"version": "1.34"}, 2),
         ({"max_nodes": 7}, {"version": "1.34"}, 0),
+        # Nothing delays it: the gate reads what is recorded as what the group starts with.
+        ({}, {"version": "1.34"}, 0),
         # EKS makes another group.
         ({"machine_types": ("g6.xlarge",)}, {"version": "1.34"}, 0),
     ],
@@ -99,6 +100,29 @@ def test_a_size_is_sent_with_limits_and_new_groups_alone(
     updated = eks_specs.run(eks_specs.gpu_pool(**changes), cluster=everywhere, deployed=first).named("t4-1-a-pool")
     assert updated.inputs["scalingConfig"]["desiredSize"] == size
     assert updated.ignore_changes == ()
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_no_size_is_sent_beside_a_template_that_a_preview_does_not_know(
+    account: Any, monkeypatch: pytest.MonkeyPatch, nodes: int
+) -> None:
+    first = deployed_at("1.34")
+    account["t4-1-a"] = {"nodes": nodes, "version": "1.34"}
+    changed_template(monkeypatch)
+    cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.34"}
+    preview = eks_specs.run(eks_specs.gpu_pool(), cluster=cluster, deployed=first, new=[])
+    assert preview.named("t4-1-a-pool").inputs["scalingConfig"]["desiredSize"] == 2
+
+
+def changed_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preview knows no version of it: ``customdiff.ComputedIf`` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/ec2_launch_template.go"""
+    answers = eks_answers.outputs
+    monkeypatch.setattr(
+        eks_answers,
+        "outputs",
+        lambda *of: {key: value for key, value in answers(*of).items() if key != "latestVersion"},
+    )
 
 
 def deployed_at(version: str, *pools: Pool) -> recorder.Recording:
@@ -133,6 +157,29 @@ def test_a_version_waits_for_an_update_of_the_limits(
     assert ["t4-1-a gets its minimum and maximum first" in each for each in messages] == [True] * said
     again = eks_specs.run(pool, cluster=cluster, deployed=second).named("t4-1-a-pool")
     assert again.inputs["version"] == "1.35"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "changes", "words"),
+    [
+        (0, {"max_nodes": 7}, "gets its minimum and maximum first"),
+        (2, {"max_nodes": 7}, "launch template"),
+        (2, {}, "launch template"),
+        (0, {}, None),
+    ],
+)
+def test_a_preview_says_what_waits_also_of_a_template_that_it_does_not_know(
+    account: Any, monkeypatch: pytest.MonkeyPatch, nodes: int, changes: Mapping[str, Any], words: str | None
+) -> None:
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
+    first = deployed_at("1.34")
+    account["t4-1-a"] = {"nodes": nodes, "version": "1.34"}
+    changed_template(monkeypatch)
+    cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.34"}
+    eks_specs.run(eks_specs.gpu_pool(**changes), cluster=cluster, deployed=first, new=[])
+    assert [words in message for message in messages if words] == [True] * bool(words)
+    assert len(messages) == bool(words)
 
 
 @pytest.mark.parametrize(("most", "version", "size"), [(3, "1.35", 2), (9, "1.34", 5)])
@@ -223,13 +270,17 @@ def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> 
     assert (inputs["labels"], inputs["scalingConfig"]["maxSize"]) == (pool.nodes.labels, 4)
 
 
+def planned(recording: recorder.Recording) -> dict[str, str]:
+    """The tags by which the autoscaler plans the group's nodes."""
+    tags = (each.inputs["tag"] for each in recording.of_type("aws:autoscaling/tag:Tag"))
+    return {each["key"]: each["value"] for each in tags if each["key"].startswith(node_tags.NODE_TEMPLATE)}
+
+
 def described(recording: recorder.Recording) -> dict[str, Any]:
     """Labels and taints of the group's nodes, and the tags by which the autoscaler plans them."""
     inputs = recording.named("t4-1-a-pool").inputs
-    tags = (each.inputs["tag"] for each in recording.of_type("aws:autoscaling/tag:Tag"))
-    planned = {each["key"]: each["value"] for each in tags if each["key"].startswith(node_tags.NODE_TEMPLATE)}
     taints = {f"taint {each['key']}": each["value"] for each in inputs["taints"]}
-    return {**{f"label {key}": value for key, value in inputs["labels"].items()}, **taints, **planned}
+    return {**{f"label {key}": value for key, value in inputs["labels"].items()}, **taints, **planned(recording)}
 
 
 SHARED: Mapping[str, Any] = {
@@ -273,6 +324,55 @@ def test_a_gpu_group_with_nodes_is_described_as_they_are(
     assert running == {**expected, **planned_labels}
     account["t4-1-a"]["nodes"] = 0
     assert described(eks_specs.run(pool, deployed=first)) == described(eks_specs.run(pool))
+
+
+ARM = Taint(ARCH_LABEL, "arm64", "NoSchedule")
+NEURON: Mapping[str, Any] = {
+    "gpu": "aws-inferentia2",
+    "machine_types": ("inf2.xlarge",),
+    "taints": gpu_pool_taints(1, 1, (), resource=RESOURCES["aws"]),
+}
+USERS: Mapping[str, Any] = {
+    "taints": gpu_pool_taints(1, 1, (Taint("example.com/team", "ml", "NoSchedule"),)),
+    "extra_labels": {"example.com/rack": "7"},
+    "unneeded_minutes": 30,
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "stay"),
+    [
+        (
+            {"taints": gpu_pool_taints(1, 1, (ARM,)), "extra_labels": {ARCH_LABEL: "arm64"}},
+            {f"taint/{ARCH_LABEL}", f"label/{ARCH_LABEL}"},
+        ),
+        ({"machine_types": ("g4dn.8xlarge",), "fabric": EFA}, {f"resources/{EFA.resource}"}),
+        # At the autoscaler's own threshold it would drain nodes with jobs that use little CPU.
+        (
+            NEURON,
+            {
+                f"taint/{RESOURCES['aws']}",
+                f"resources/{RESOURCES['aws']}",
+                "autoscaling-options/scaledownutilizationthreshold",
+                "autoscaling-options/ignoredaemonsetsutilization",
+            },
+        ),
+        (USERS, set()),
+    ],
+)
+def test_tags_that_other_machines_lack_stay_as_long_as_the_group_has_nodes(
+    account: Any, before: Mapping[str, Any], stay: set[str]
+) -> None:
+    """A pod without a toleration for the taint of the group's machines would start one after another."""
+    first = eks_specs.run(eks_specs.gpu_pool(**before))
+    account["t4-1-a"] = {"nodes": 1}
+    second = eks_specs.run(eks_specs.gpu_pool(), deployed=first)
+    usual = planned(eks_specs.run(eks_specs.gpu_pool()))
+    others = {f"{node_tags.NODE_TEMPLATE}/{tag}" for tag in stay}
+    assert planned(second).keys() - usual.keys() == others
+    assert {planned(second)[tag] for tag in others} == {planned(first)[tag] for tag in others}
+    account["t4-1-a"]["nodes"] = 0
+    assert planned(eks_specs.run(eks_specs.gpu_pool(), deployed=second)) == usual
 
 
 @pytest.mark.parametrize("nodes", [0, 1])
