@@ -29,7 +29,7 @@ from components.clouds.eks.running_groups import (
     of_running,
     scaling_group,
     tag_of_running,
-    tags_of_machines,
+    tags_that_stay,
     unless_replaced,
     unless_running,
 )
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _TAG: Final = "aws:autoscaling/tag:Tag"
+_SIZE: Final = "scalingConfig.desiredSize"
 _DIGITS: Final = 8
 
 # What EKS cannot change of a group: https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
@@ -120,6 +121,8 @@ def node_pool(
         # Two groups of one name cannot exist side by side.
         delete_before_replace=former in (None, group_name),
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="120m", delete="60m"),
+        # Not the state's value: that is older than what an update with `--refresh` compares with.
+        ignore_changes=[_SIZE] if running is not None and _has_limits(pool, state) else [],
     )
     group = declare(
         NODE_GROUP,
@@ -138,9 +141,6 @@ def node_pool(
             for suffix, its in context.deployed.beginning(_TAG, f"{name}-tag-").items()
         }
         _tag(f"{name}-tag", group, _planned(pool, tags, gpus, before), opts, on_machines=False)
-        if gpus is not None and (others := {tag: value for tag, value in before.items() if tag not in tags}):
-            # Declared only for a group with nodes: no value of a tag is as good as none.
-            gpus.apply(lambda its: _tag(f"{name}-tag", group, tags_of_machines(its, others), opts, on_machines=False))
     return group
 
 
@@ -187,31 +187,22 @@ def _add_sizes(
 ) -> None:
     """The desired size of a group that an autoscaler changes; what its nodes run waits for an update of its limits.
 
-    The provider sends sizes if one of them differs from the state's, and only after it has waited for a version: by
-    then the autoscaler may have set another. `resourceNodeGroupUpdate` in
+    The provider sends all sizes if one of them differs, and only after it has waited for a version: by then the
+    autoscaler may have set another. `resourceNodeGroupUpdate` in
     https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go
     """
-    changes, stays = not _has_limits(pool, state), _stays(inputs, pool, running, state)
-    template = inputs["launchTemplate"]
-    versions = str(state.get("version")), str((state.get("launchTemplate") or {}).get("version", ""))
+    # EKS refuses a minimum above the size that a group has:
+    # https://github.com/hashicorp/terraform-provider-aws/issues/18310
+    inputs["scalingConfig"]["desiredSize"] = running.apply(lambda group: max(group.nodes, pool.scaling.min_nodes))
+    if not state or _has_limits(pool, state):
+        return
+    stays, template = _stays(inputs, pool, running, state), inputs["launchTemplate"]
+    versions = str(state["version"]), str((state.get("launchTemplate") or {}).get("version", ""))
     target = pulumi.Output.all(inputs["version"], template["version"])
     rolls = if_known(target).apply(lambda its: its is None or tuple(its) != versions)
-
-    def size(values: Sequence[object]) -> int:
-        group, same, rolled = values
-        assert isinstance(group, RunningGroup)
-        # EKS refuses a minimum above the size that a group has:
-        # https://github.com/hashicorp/terraform-provider-aws/issues/18310
-        current = max(group.nodes, pool.scaling.min_nodes)
-        # An empty group has no job that a size of some seconds ago could end.
-        sent = changes or not same or not (group.nodes or rolled)
-        return current if sent else int(state["scalingConfig"]["desiredSize"])
-
-    inputs["scalingConfig"]["desiredSize"] = pulumi.Output.all(running, stays, rolls).apply(size)
-    if state and changes:
-        kept = stays.apply(lambda same: pulumi.Output.from_input(versions if same else target))
-        inputs["version"], template["version"] = kept.apply(lambda its: its[0]), kept.apply(lambda its: its[1])
-        pulumi.Output.all(stays, rolls).apply(lambda both: _report_sizes_first(pool) if all(both) else None)
+    kept = stays.apply(lambda same: pulumi.Output.from_input(versions if same else target))
+    inputs["version"], template["version"] = kept.apply(lambda its: its[0]), kept.apply(lambda its: its[1])
+    pulumi.Output.all(stays, rolls).apply(lambda both: _report_sizes_first(pool) if all(both) else None)
 
 
 def _report_sizes_first(pool: Pool) -> None:
@@ -309,6 +300,7 @@ def _planned(
     """The tags from which the autoscaler plans nodes, as long as the group starts the nodes of before."""
     if running is None:
         return tags
+    tags = {**dict.fromkeys(tags_that_stay(deployed, tags), ""), **tags}
 
     def value(tag: str, target: str) -> pulumi.Output[str]:
         return running.apply(lambda group: tag_of_running(group, deployed, tag, target, pool.nodes.machine_types))

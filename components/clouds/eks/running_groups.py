@@ -187,20 +187,27 @@ def tag_of_running(
         if resource in ("cpu", "memory") and group.machine_types == tuple(machine_types):
             return target
         by_plugin = resource in RESOURCES.values() and tag in deployed and not _shares_by_template(group)
-        return target if by_plugin else deployed.get(tag, "0" if "/" in resource else target)
+        return target if by_plugin and target else deployed.get(tag, "0" if "/" in resource else target)
+    if tag.startswith(node_tags.OPTIONS):
+        return target or deployed[tag]
     key = tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT)
     return deployed.get(tag, "") if _describes_machines(key, group) else target
 
 
-def tags_of_machines(group: RunningGroup, deployed: Mapping[str, str]) -> dict[str, str]:
-    """Those of the ``deployed`` tags that say what the nodes of a group with nodes are and offer."""
+def tags_that_stay(deployed: Mapping[str, str], target: Mapping[str, str]) -> list[str]:
+    """The ``deployed`` tags that say what nodes are and offer, and are not in ``target``.
+
+    An empty value is as good as no tag, so that those which have it by now can go. In
+    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/aws_manager.go it is no
+    quantity and no taint.
+    """
 
     def stays(tag: str) -> bool:
         if tag.startswith((node_tags.LABEL, node_tags.TAINT)):
-            return _describes_machines(tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT), group)
+            return tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT) in (*_OF_MACHINES, SHARES_KEY)
         return tag != node_tags.UNNEEDED
 
-    return {tag: value for tag, value in deployed.items() if group.nodes and stays(tag)}
+    return [tag for tag, value in deployed.items() if value and tag not in target and stays(tag)]
 
 
 def _describes_machines(key: str, group: RunningGroup) -> bool:

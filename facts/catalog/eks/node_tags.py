@@ -22,20 +22,20 @@ NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 LABEL: Final = f"{NODE_TEMPLATE}/label/"
 TAINT: Final = f"{NODE_TEMPLATE}/taint/"
 RESOURCE: Final = f"{NODE_TEMPLATE}/resources/"
-_OPTIONS: Final = f"{NODE_TEMPLATE}/autoscaling-options/"
-UNNEEDED: Final = f"{_OPTIONS}scaledownunneededtime"
+OPTIONS: Final = f"{NODE_TEMPLATE}/autoscaling-options/"
+UNNEEDED: Final = f"{OPTIONS}scaledownunneededtime"
 
 # The autoscaler's threshold for GPUs does not hold for nodes of other makers. Theirs is of CPU and memory: by default
 # it drains a node with running pods that request at most half. At 0 some releases would never remove a node.
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/simulator/utilization/info.go
 _ONLY_IDLE: Final = {
-    f"{_OPTIONS}scaledownutilizationthreshold": "0.00001",
-    f"{_OPTIONS}ignoredaemonsetsutilization": "true",
+    f"{OPTIONS}scaledownutilizationthreshold": "0.00001",
+    f"{OPTIONS}ignoredaemonsetsutilization": "true",
 }
 
 # Where the flag is somebody else's (by default 0.5), so that no pod is ended to pack it elsewhere:
 # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws#auto-discovery-setup
-_ONLY_IDLE_GPUS: Final = {f"{_OPTIONS}scaledowngpuutilizationthreshold": "0.001"}
+_ONLY_IDLE_GPUS: Final = {f"{OPTIONS}scaledowngpuutilizationthreshold": "0.001"}
 
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 _TAGS_PER_GROUP: Final = 50

@@ -78,12 +78,13 @@ class Deployment:
         self._name = stack.name
         self.config: dict[str, Any] = yaml.safe_load(file.read_text())["config"]
         self._secrets = secrets
-        self._fleet = NotingFleet()
+        self.fleet = NotingFleet()
+        """The machines of the simulated account."""
         self._objects: dict[tuple[str, str], str] = {}
         self._providers: dict[str, Any] = {"gpucluster-machines": Machines()}
         self._clouds = stack.plugins
         for plugin in stack.plugins:
-            provider: Any = cloud_provider(plugin, folder, self._fleet)
+            provider: Any = cloud_provider(plugin, folder, self.fleet)
             provider.by_itself()
             if stack.with_existing is not None:
                 create_fixtures(stack.with_existing, provider)
@@ -96,14 +97,19 @@ class Deployment:
         self._replaced: list[Resource] = []
         self._aliased: set[str] = set()
         self._deleted: set[str] = set()
+        self._refresh = False
 
-    def update(self, program: Program, **config: Any) -> list[Change]:
+    def update(self, program: Program, *, refresh: bool = False, **config: Any) -> list[Change]:
         """What the update to ``program`` does, all of it; ``config`` replaces keys of the stack file (``None``: gone).
 
-        An update that is refused ends as the engine's: what it did before is done.
+        With ``refresh`` registrations are compared with the cloud as it is, while the program, which asks for the
+        state, is told what the last update wrote: `refresh` in
+        https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/deployment_executor.go. An update that is
+        refused ends as the engine's: what it did before is done.
         """
         self.config = {key: value for key, value in {**self.config, **config}.items() if value is not None}
         self._changes, self._registered, self._replaced, self._aliased, self._deleted = [], {}, [], set(), set()
+        self._refresh = refresh
         error = program.run(self._name, {**self.config, **self._secrets}, [*self._secrets], self.answer)
         if error:
             if not any(each.op == "refuse" for each in self._changes):
@@ -126,11 +132,6 @@ class Deployment:
     def cloud(self) -> Any:
         """The provider of the simulated account."""
         return self._providers[self._clouds[0]]
-
-    @property
-    def recreated(self) -> list[str]:
-        """The pools of which the cloud replaced all nodes, in order."""
-        return self._fleet.recreated
 
     def problems(self) -> list[str]:
         """What will not work in the simulated account."""
@@ -165,6 +166,7 @@ class Deployment:
         twice = new.urn in self._registered or (before is not None and before.registration.urn in self._aliased)
         if before is not None:
             self._aliased.add(before.registration.urn)
+            before = self._refreshed(before) if self._refresh else before
         try:
             if twice:
                 raise ProviderError(f"{new.urn} is registered twice, or under two names")
@@ -174,6 +176,13 @@ class Deployment:
             raise
         self._registered[new.urn] = resource
         return resource.id, resource.outputs
+
+    def _refreshed(self, before: Resource) -> Resource:
+        """The resource as its cloud has it now."""
+        if not before.id or before.registration.type.startswith("pulumi:"):
+            return before
+        live = self._of(before).read(before.call, before.id, before.inputs, before.outputs)
+        return replace(before, inputs=before.inputs if live.inputs is None else live.inputs, outputs=live.state)
 
     def _made(self, new: Registration, before: Resource | None) -> Resource:
         provider = self._of(new)

@@ -21,6 +21,7 @@ from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
 from packages.rehearsal.tests.upgrade.released import program
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
+from rehearsal.providers.eks import scaling_group
 from rehearsal.providers.fixtures import create_fixtures
 from tests.one_stack import WORDS
 from tests.program.test_every_key import CHANGES, COLUMNS, Config, asked, before_and_after
@@ -115,7 +116,7 @@ def effect(running: Running) -> tuple[str, str] | None:
     a new stack is refused as well, so that none runs with the one value or the other."""
     if refusals(running.created):
         return None
-    recreated = len(running.deployment.recreated)
+    recreated = len(running.deployment.fleet.recreated)
     changes = running.edit()
     refused = [each for each in changes if each.op == "refuse"]
     assert [each for each in refused if each.type] == [], "it fails half way"
@@ -128,7 +129,7 @@ def effect(running: Running) -> tuple[str, str] | None:
         named = _named(ended)
         moved = named == "the admin pool" and ended.keys() <= running.deployment.first
         return f"replace of {named}", "moves" if moved else "ends"
-    pools = {*running.deployment.recreated[recreated:]}
+    pools = {*running.deployment.fleet.recreated[recreated:]}
     waiting = [
         each.name
         for each in changes
@@ -266,6 +267,36 @@ def test_a_shared_volume_stays_in_its_zone_and_keeps_its_data(tmp_path: Path) ->
         assert refusals(changes) == []
         assert [each for each in changes if each.op in ("replace", "delete") and each.type in ENDING] == []
         assert deployment.missing() == []
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+@pytest.mark.parametrize(("recorded", "now"), [(0, 1), (0, 2), (2, 1), (2, 0), (1, 1)])
+def test_an_update_of_something_else_sets_no_size(refresh: bool, recorded: int, now: int, tmp_path: Path) -> None:
+    """``recorded``: the size at an update of the maximum, which the state has; an autoscaler changed it to ``now``."""
+    running = Running("gpuPools[].maxNodes", "eks-cluster-autoscaler", tmp_path)
+    account = running.deployment.cloud.account
+    (group,) = (
+        scaling_group.name_of(account, each.inputs["clusterName"], each.inputs["nodeGroupName"])
+        for each in running.deployment.resources.values()
+        if each.registration.type == "aws:eks/nodeGroup:NodeGroup" and each.registration.name.startswith("gpu")
+    )
+    scaling_group.set_size(account, group, recorded)
+    assert refusals(running.edit()) == []
+    scaling_group.set_size(account, group, now)
+    assert refusals(running.deployment.update(program(ROOT), refresh=refresh)) == []
+    assert scaling_group.describe(account, group)["DesiredCapacity"] == now
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+@pytest.mark.parametrize("now", [0, 1, 2])
+def test_azure_is_sent_the_size_that_a_pool_has(refresh: bool, now: int, tmp_path: Path) -> None:
+    """It refuses another one."""
+    running = Running("gpuPools[].maxNodes", "aks-managed", tmp_path)
+    nodes = [{"metadata": {"labels": {"agentpool": "gpu"}}}] * now
+    running.deployment.fleet.objects["/api/v1/nodes"] = nodes
+    changes = running.deployment.update(program(ROOT), refresh=refresh)
+    assert refusals(changes) == []
+    assert refusals(running.edit()) == []
 
 
 @pytest.mark.parametrize(

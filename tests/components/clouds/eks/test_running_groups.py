@@ -80,38 +80,24 @@ def test_another_maximum_ends_no_gpu_node(account: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "cluster", "size"),
+    ("changes", "cluster", "sent"),
     [
-        ({}, {"version": "1.35"}, 2),
-        ({"max_nodes": 7}, {"version": "1.34"}, 0),
-        # Nothing delays it: the gate reads what is recorded as what the group starts with.
-        ({}, {"version": "1.34"}, 0),
-        # EKS makes another group.
-        ({"machine_types": ("g6.xlarge",)}, {"version": "1.34"}, 0),
+        ({}, {"version": "1.34"}, False),
+        ({}, {"version": "1.35"}, False),
+        ({"disk_gb": 300}, {"version": "1.34"}, False),
+        ({"max_nodes": 7}, {"version": "1.34"}, True),
     ],
 )
-def test_a_size_is_sent_with_limits_and_new_groups_alone(
-    account: Any, changes: Mapping[str, Any], cluster: Mapping[str, Any], size: int
+def test_a_size_is_sent_with_limits_alone(
+    account: Any, changes: Mapping[str, Any], cluster: Mapping[str, Any], sent: bool
 ) -> None:
     """Sent minutes after a version, it would end the nodes that the autoscaler has started meanwhile."""
     first = deployed_at("1.34")
-    account["t4-1-a"] = {"nodes": 0, "version": "1.34"}
+    account["t4-1-a"] = {"nodes": 1, "version": "1.34"}
     everywhere = {"zones": eks_specs.THREE_ZONES, **cluster}
     updated = eks_specs.run(eks_specs.gpu_pool(**changes), cluster=everywhere, deployed=first).named("t4-1-a-pool")
-    assert updated.inputs["scalingConfig"]["desiredSize"] == size
-    assert updated.ignore_changes == ()
-
-
-@pytest.mark.parametrize("nodes", [0, 1])
-def test_no_size_is_sent_beside_a_template_that_a_preview_does_not_know(
-    account: Any, monkeypatch: pytest.MonkeyPatch, nodes: int
-) -> None:
-    first = deployed_at("1.34")
-    account["t4-1-a"] = {"nodes": nodes, "version": "1.34"}
-    changed_template(monkeypatch)
-    cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.34"}
-    preview = eks_specs.run(eks_specs.gpu_pool(), cluster=cluster, deployed=first, new=[])
-    assert preview.named("t4-1-a-pool").inputs["scalingConfig"]["desiredSize"] == 2
+    assert updated.inputs["scalingConfig"]["desiredSize"] == 1
+    assert updated.ignore_changes == (() if sent else ("scalingConfig.desiredSize",))
 
 
 def changed_template(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,15 +168,16 @@ def test_a_preview_says_what_waits_also_of_a_template_that_it_does_not_know(
     assert len(messages) == bool(words)
 
 
-@pytest.mark.parametrize(("most", "version", "size"), [(3, "1.35", 2), (9, "1.34", 5)])
-def test_a_cpu_pool_grows_before_its_nodes_are_replaced(account: Any, most: int, version: str, size: int) -> None:
+@pytest.mark.parametrize(("most", "version", "sent"), [(3, "1.35", False), (9, "1.34", True)])
+def test_a_cpu_pool_grows_before_its_nodes_are_replaced(account: Any, most: int, version: str, sent: bool) -> None:
     first = deployed_at("1.34", eks_specs.cpu_pool())
     account["cpu"] = {"nodes": 5, "version": "1.34", "image": "AL2023_x86_64_STANDARD", "types": ["m6i.xlarge"]}
     account["cpu"]["zone"] = "us-west-2a"
     cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.35"}
     pool = eks_specs.cpu_pool(max_nodes=most)
-    inputs = eks_specs.run(pool, cluster=cluster, deployed=first).named("cpu-pool").inputs
-    assert (inputs["version"], inputs["scalingConfig"]["desiredSize"]) == (version, size)
+    updated = eks_specs.run(pool, cluster=cluster, deployed=first).named("cpu-pool")
+    assert (updated.inputs["version"], updated.inputs["scalingConfig"]["desiredSize"]) == (version, 5)
+    assert ("scalingConfig.desiredSize" not in updated.ignore_changes) is sent
 
 
 def test_a_gpu_group_that_another_capacity_replaces_starts_empty(account: Any) -> None:
@@ -372,7 +359,9 @@ def test_tags_that_other_machines_lack_stay_as_long_as_the_group_has_nodes(
     assert planned(second).keys() - usual.keys() == others
     assert {planned(second)[tag] for tag in others} == {planned(first)[tag] for tag in others}
     account["t4-1-a"]["nodes"] = 0
-    assert planned(eks_specs.run(eks_specs.gpu_pool(), deployed=second)) == usual
+    third = eks_specs.run(eks_specs.gpu_pool(), deployed=second)
+    assert planned(third) == {**usual, **dict.fromkeys(others, "")}
+    assert planned(eks_specs.run(eks_specs.gpu_pool(), deployed=third)) == usual
 
 
 @pytest.mark.parametrize("nodes", [0, 1])

@@ -274,7 +274,7 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
             base.machine,
             gpus=gpus,
             disk_mib=base.machine.disk_mib if known_disk else 0,
-            efa=int(resources.get(EFA, 0)),
+            efa=int(resources.get(EFA) or 0),
         ),
         offered_gpus=base.machine.gpus
         if base.offered_gpus is None and gpus != base.machine.gpus
