@@ -85,6 +85,11 @@ class Submission:
         """The namespace in which it is submitted."""
         return str(self.manifest["metadata"].get("namespace", DEFAULT_NAMESPACE))
 
+    @property
+    def pods(self) -> int:
+        """How many pods it has at once."""
+        return int(self.manifest["spec"].get("parallelism", 1))
+
 
 @dataclass(frozen=True)
 class Burst:

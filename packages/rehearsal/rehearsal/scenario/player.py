@@ -240,7 +240,7 @@ class Player:
 
     def _running(self, submission: Submission) -> bool:
         pods = self._pods(submission)
-        return bool(pods) and all(pod.running is not None for pod in pods)
+        return len(pods) >= submission.pods and all(pod.running is not None for pod in pods)
 
     def _present(self, submission: Submission) -> bool:
         return any(pod.running is not None and pod.deleted is None for pod in self._pods(submission))
@@ -251,7 +251,7 @@ class Player:
 
     def _finished(self, submission: Submission) -> bool:
         pods = self._pods(submission)
-        return bool(pods) and all(pod.finished is not None for pod in pods)
+        return len(pods) >= submission.pods and all(pod.finished is not None for pod in pods)
 
     def _considered(self, submission: Submission) -> bool:
         return any(self.timeline.considered(pod.name) for pod in self._pods(submission))

@@ -40,7 +40,7 @@ class Submits(User):
 
 
 def pod(name: str) -> Submission:
-    return Submission(name, "", {"kind": "Pod", "metadata": {"name": name}}, RunsOn(frozenset({"t4-1"})))
+    return Submission(name, "", {"kind": "Pod", "metadata": {"name": name}, "spec": {}}, RunsOn(frozenset({"t4-1"})))
 
 
 def play(cluster: Cluster, user: Submits, alive: Callable[[], None]) -> Player:
@@ -98,3 +98,22 @@ def test_a_full_pool_is_filled_once() -> None:
     player = play(cluster, user, lambda: cluster.after(1).warning("extra", "no pool fits", source="karpenter"))
     assert user.names == ["one", "two", "extra"]
     assert player.played.extra_waited_until is not None
+
+
+def test_a_job_runs_when_all_its_pods_do() -> None:
+    """A controller makes one after the other."""
+    cluster = Cluster.empty()
+    for number in range(2):
+        cluster.node(f"gpu-{number}", "t4-1", size=1)
+    job = {"kind": "Job", "metadata": {"name": "pair"}, "spec": {"parallelism": 2}}
+    user = Submits(cluster, {"pair": "gpu-0"})
+
+    def alive() -> None:
+        cluster.after(1)
+        cluster.pod("pair-second", node="gpu-1", phase="Running", owner=("Job", "pair"), labels={"job-name": "pair"})
+
+    player = Player(user, cluster.timeline, lambda _: None, alive, lambda: None, lambda _: None)
+    pair = Submission("pair", "", job, RunsOn(frozenset({"t4-1"})))
+    player.fill(Burst("t4-1", 2, 2, (pair,), None, None))
+    assert len(cluster.timeline.pods_of("pair")) == 2
+    assert player.played.pool_full is not None
