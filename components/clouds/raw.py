@@ -22,10 +22,11 @@ def beside(inputs: _Inputs, raw: Mapping[str, Any], where: str) -> _Inputs:
 def changing(raw: Mapping[str, Any], running: Mapping[str, Any], paths: Iterable[str]) -> list[str]:
     """The ``paths`` at which ``raw`` says something else than the ``running`` resource has. Where it says nothing, what
     runs stays."""
-    return [path for path in paths if not _has(_at(running, path), _at(raw, path))]
+    return [path for path in paths if not _has(at(running, path), at(raw, path))]
 
 
-def _at(value: Any, path: str) -> Any:
+def at(value: Any, path: str) -> Any:
+    """What is at the dotted ``path``; ``None`` if nothing is."""
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

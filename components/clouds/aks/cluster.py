@@ -52,7 +52,12 @@ plane separately from its pools while automatic upgrades are on."""
 
 # Inputs of ``raw`` for which Azure reimages the nodes of all pools, jobs and all, while the provider says update:
 # https://learn.microsoft.com/azure/aks/node-disruption-policy
-_REIMAGING: Final = ("httpProxyConfig", "networkProfile.ipFamilies", "securityProfile.customCATrustCertificates")
+_REIMAGING: Final = (
+    "bootstrapProfile",
+    "httpProxyConfig",
+    "networkProfile.ipFamilies",
+    "securityProfile.customCATrustCertificates",
+)
 _WAITS: Final = (
     "{input}: Azure reimages the nodes of all pools for it, and GPU pools have nodes, {busy}: run `up` again when they "
     "have none"

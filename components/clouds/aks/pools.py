@@ -15,7 +15,7 @@ from components.clouds.aks.context import Context, PoolsContext
 from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.clouds.aks.running_pools import RunningPool, as_running, count, unless_replaced
 from components.clouds.declare import aks as declare
-from components.clouds.raw import beside
+from components.clouds.raw import at, beside
 from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
@@ -67,8 +67,9 @@ _FIXED: Final = (
 
 
 # Inputs of ``raw`` for which Azure reimages the nodes, with the jobs on them, and the provider says update:
-# https://learn.microsoft.com/azure/aks/enable-fips-nodes, https://learn.microsoft.com/azure/aks/localdns-custom
-_REIMAGING: Final = ("enableFIPS", "localDNSProfile")
+# https://learn.microsoft.com/azure/aks/enable-fips-nodes, https://learn.microsoft.com/azure/aks/localdns-custom,
+# https://learn.microsoft.com/azure/aks/node-disruption-policy
+_REIMAGING: Final = ("enableFIPS", "localDNSProfile", "securityProfile.sshAccess")
 
 
 TAKEN_OVER: Final = ("enableEncryptionAtHost", "maxPods", "podIPAllocationMode", "podSubnetID", "vnetSubnetID")
@@ -259,7 +260,7 @@ def agent_pool(
     # Its owner may change these of other pools; with a change here the nodes would be made again, jobs and all.
     ignored = [] if context.theirs is None else [key for key in TAKEN_OVER if key not in pool.raw]
     # Only what the stack file writes: Azure leaves alone what somebody else set.
-    reimaging = [key for key in _REIMAGING if key in pool.raw] if pool.role == "gpu" else []
+    reimaging = [path for path in _REIMAGING if at(pool.raw, path) is not None] if pool.role == "gpu" else []
     behaviour = pulumi.ResourceOptions(
         depends_on=list(after),
         ignore_changes=ignored,

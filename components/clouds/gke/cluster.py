@@ -29,7 +29,7 @@ from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
 from components.clouds.gke.workloads.pod_identity import pod_identity
 from components.clouds.gke.workloads.registry import grant_pull, registry
-from components.clouds.gke.workloads.share import SHARE, share
+from components.clouds.gke.workloads.share import running_shares, share
 from components.clouds.raw import beside, changing
 from components.resources import CustomResource, documents
 from components.settings import Settings
@@ -57,8 +57,9 @@ _DRIVER_STAYS: Final = (
 
 # Inputs of ``raw`` for which GKE recreates the nodes of all pools, and the provider says update:
 # https://cloud.google.com/kubernetes-engine/docs/how-to/nodelocal-dns-cache,
-# https://cloud.google.com/kubernetes-engine/docs/how-to/intranode-visibility
-_RECREATES_NODES: Final = ("addonsConfig.dnsCacheConfig", "enableIntranodeVisibility")
+# https://cloud.google.com/kubernetes-engine/docs/how-to/intranode-visibility,
+# https://cloud.google.com/kubernetes-engine/docs/how-to/network-policy
+_RECREATES_NODES: Final = ("addonsConfig.dnsCacheConfig", "enableIntranodeVisibility", "networkPolicy")
 _NODES_GO: Final = (
     "raw.{path}: the preview shows an update, but GKE recreates the nodes of all pools of {cluster} for it, and their "
     "jobs end. Run this update while no job runs."
@@ -264,7 +265,7 @@ def _inputs(
     if settings.workloads.shared_volume is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
         inputs["addonsConfig"] = {_FILESTORE_DRIVER: {"enabled": True}}
-    elif deployed.names(SHARE) and _FILESTORE_DRIVER not in (settings.raw.get("addonsConfig") or {}):
+    elif running_shares(deployed) and _FILESTORE_DRIVER not in (settings.raw.get("addonsConfig") or {}):
         pulumi.warn(_DRIVER_STAYS.format(cluster=settings.cluster_name))
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:

@@ -16,7 +16,7 @@ from components.clouds.data_lookup import look_up, refuse, step_problem
 from components.clouds.deployed import Deployed
 from components.clouds.gke.context import location
 from components.clouds.gke.network import POD_RANGE, SERVICE_RANGE
-from components.clouds.gke.workloads.share import SHARE, size_of
+from components.clouds.gke.workloads.share import running_shares, size_of
 from components.settings import Problem, Settings
 
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
@@ -32,18 +32,15 @@ def refuse_other_fixed(name: str, settings: Settings, deployed: Deployed, parent
         pulumi.RunError: it has.
     """
     running = deployed.outputs(_CLUSTER, f"{name}-control-plane")
-    if not running or _replaced(settings, running):
-        return
-    problems = [*_other_zone(settings, running), *_other_version(settings, running, parent)]
-    refuse([*problems, *_other_ranges(name, settings, deployed), *_smaller_volume(settings, deployed)], settings)
-
-
-def _replaced(settings: Settings, running: Mapping[str, Any]) -> bool:
-    """With another name, region or availability there is another cluster, which has what the stack file says."""
     there = str(running.get("location", location(settings)))
-    in_region = there == settings.region or there.rpartition("-")[0] == settings.region
     regional = there == settings.region
-    return running.get("name") != settings.cluster_name or not in_region or regional != settings.regional
+    in_region = regional or there.rpartition("-")[0] == settings.region
+    if not running or running.get("name") != settings.cluster_name or not in_region:
+        return  # another cluster, with a network and a volume of its own
+    # Another availability replaces the cluster alone.
+    own = [*_other_zone(settings, running), *_other_version(settings, running, parent)]
+    problems = own if regional == settings.regional else []
+    refuse([*problems, *_other_ranges(name, settings, deployed), *_smaller_volume(settings, deployed)], settings)
 
 
 def _other_zone(settings: Settings, running: Mapping[str, Any]) -> Iterator[Problem]:
@@ -100,8 +97,8 @@ def _smaller_volume(settings: Settings, deployed: Deployed) -> Iterator[Problem]
     volume = settings.workloads.shared_volume
     if volume is None:
         return
-    for name in deployed.names(SHARE):
-        there = int((deployed.outputs(SHARE, name).get("fileShares") or {}).get("capacityGb", 0))
+    for instance in running_shares(deployed):
+        there = int((instance.get("fileShares") or {}).get("capacityGb", 0))
         if size_of(volume) < there:
             yield Problem(
                 "workloads.sharedVolume.sizeGib",

@@ -57,10 +57,12 @@ CATALOG: Final = CloudCatalog(
             "user:ann@example.com",
             "serviceAccount:ci@my-project.iam.gserviceaccount.com",
         ),
-        # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
+        # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview; those of Container Registry:
+        # https://cloud.google.com/artifact-registry/docs/transition/setup-gcr-repo
         registry_name=RegistryName(
             written=re.compile(
-                rf"projects/(?P<project>{PROJECT})/locations/(?P<location>[a-z0-9-]+)/repositories/(?P<repository>{NAME})"
+                rf"projects/(?P<project>{PROJECT})/locations/(?P<location>[a-z0-9-]+)/repositories/"
+                rf"(?P<repository>{NAME}|(?:[a-z]+\.)?gcr\.io)"
             ),
             example="projects/<project>/locations/<location>/repositories/<repository>",
         ),

@@ -5,22 +5,30 @@ https://cloud.google.com/filestore/docs/overview, https://cloud.google.com/files
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import Share
 from components.clouds.declare import gke as declare
+from components.clouds.deployed import Deployed
 from components.clouds.gke.context import Context
 from components.clouds.retained import retained
 from components.settings.sections.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
 
-SHARE: Final = "gcp:filestore/instance:Instance"
+_INSTANCE: Final = "gcp:filestore/instance:Instance"
 DRIVER: Final = "filestore.csi.storage.gke.io"
 _SHARE: Final = "shared"
 # The cheapest by far; a zonal one, near the pools of the first zone: https://cloud.google.com/filestore/docs/service-tiers
 _TIER: Final = "BASIC_HDD"
+
+
+def running_shares(deployed: Deployed) -> list[Mapping[str, Any]]:
+    """The instances of the stack's shared volume, and none that a program has beside the cluster."""
+    names = deployed.names(_INSTANCE, "gpucluster:index:SharedVolume")
+    return [deployed.outputs(_INSTANCE, name) for name in sorted(names)]
 
 
 def size_of(setting: SharedVolume) -> int:
@@ -35,11 +43,11 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
     How GKE's driver names one that is there: https://github.com/kubernetes-sigs/gcp-filestore-csi-driver/blob/master/docs/kubernetes/pre-provisioned-pv.md
     """
     settings = context.settings
-    there = str(context.deployed.outputs(SHARE, name).get("location", ""))
+    there = str(context.deployed.outputs(_INSTANCE, name).get("location", ""))
     zone = there if there.rpartition("-")[0] == settings.region else settings.zones[0]
     instance_name, size = f"{settings.cluster_name}-{_SHARE}", size_of(setting)
     instance = declare(
-        SHARE,
+        _INSTANCE,
         name,
         {
             "project": settings.project,

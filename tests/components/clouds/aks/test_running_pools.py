@@ -151,9 +151,15 @@ def test_another_image_of_a_pool_without_gpus_is_sent_at_once(cluster: list[dict
     assert fresh(CPU).named("cpu-pool").inputs["osSKU"] == "Ubuntu"
 
 
-@pytest.mark.parametrize("raw", [{"enableFIPS": True}, {"localDNSProfile": {"mode": "Required"}}])
-def test_what_reimages_nodes_by_raw_is_previewed_as_a_replacement_of_a_gpu_pool(raw: dict[str, Any]) -> None:
-    (key,) = raw
+@pytest.mark.parametrize(
+    ("key", "raw"),
+    [
+        ("enableFIPS", {"enableFIPS": True}),
+        ("localDNSProfile", {"localDNSProfile": {"mode": "Required"}}),
+        ("securityProfile.sshAccess", {"securityProfile": {"sshAccess": "Disabled"}}),
+    ],
+)
+def test_what_reimages_nodes_by_raw_is_previewed_as_a_replacement_of_a_gpu_pool(key: str, raw: dict[str, Any]) -> None:
     assert key in fresh(gpu_spec("t4-1", raw=raw)).named("t4-1-pool").replace_on_changes
     assert key not in fresh(GPU).named("t4-1-pool").replace_on_changes
     assert key not in fresh(cpu_spec(raw=raw)).named("cpu-pool").replace_on_changes
@@ -172,6 +178,7 @@ BLOBS = {"storageProfile": {"blobCSIDriver": {"enabled": True}}}
         (PROXY, {"httpProxyConfig": {"httpProxy": "http://proxy:8080"}}, 2, ["httpProxyConfig"]),
         (PROXY, PROXY, 2, []),
         ({}, AUTHORITY, 2, ["securityProfile.customCATrustCertificates"]),
+        ({}, {"bootstrapProfile": {"artifactSource": "Cache"}}, 2, ["bootstrapProfile"]),
         ({}, BLOBS, 2, []),
     ],
 )

@@ -171,7 +171,9 @@ def test_the_update_that_takes_the_last_group_out_ends_the_lookup_of_groups(
 @pytest.mark.parametrize("raw", [{}, {"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": False}}}])
 def test_a_driver_that_a_removed_volume_leaves_is_named_until_it_is_turned_off(raw: dict[str, Any]) -> None:
     deployed = recorder.Recording()
-    vars(deployed)["states"] = {"urn:pulumi:test::gpucluster::gcp:filestore/instance:Instance::shared": {}}
+    vars(deployed)["states"] = {
+        "urn:pulumi:test::gpucluster::gpucluster:index:SharedVolume$gcp:filestore/instance:Instance::shared": {}
+    }
     with mock.patch("pulumi.warn") as warn:
         updated = recorder.run(specs.declare_cluster(specs.cluster_settings(raw=raw)), deployed=deployed)
     said = any("GKE keeps Filestore's driver" in call.args[0] for call in warn.call_args_list)
@@ -183,6 +185,7 @@ def test_a_driver_that_a_removed_volume_leaves_is_named_until_it_is_turned_off(r
     [
         ({}, {"addonsConfig": {"dnsCacheConfig": {"enabled": True}}}, ["addonsConfig.dnsCacheConfig"]),
         ({}, {"enableIntranodeVisibility": True}, ["enableIntranodeVisibility"]),
+        ({}, {"networkPolicy": {"enabled": True, "provider": "CALICO"}}, ["networkPolicy"]),
         ({}, {"addonsConfig": {"gcsFuseCsiDriverConfig": {"enabled": True}}}, []),
         ({"enableIntranodeVisibility": True}, {"enableIntranodeVisibility": True}, []),
         ({"enableIntranodeVisibility": True}, {}, []),

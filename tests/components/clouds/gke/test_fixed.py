@@ -56,6 +56,8 @@ def refusal(before: Mapping[str, Any], after: Mapping[str, Any], runs: str = "1.
         (REGIONAL, {**REGIONAL, "zones": ["us-central1-b", "us-central1-c"]}, ""),
         # These replace the cluster.
         (ZONAL, REGIONAL, ""),
+        # The network and the volume stay.
+        (ZONAL, {**REGIONAL, "network": {"podCidr": "10.64.0.0/14"}}, "network.podCidr: the running"),
         (ZONAL, {"zones": ["us-central1-b"], "clusterName": "another", **ZONAL}, ""),
         ({}, {"region": "europe-west4", "zones": ["europe-west4-b"], "network": {"podCidr": "10.64.0.0/14"}}, ""),
         ({}, {"network": {"podCidr": "10.64.0.0/14"}}, "network.podCidr: the running cluster has 10.4.0.0/14, and Goo"),
@@ -88,3 +90,27 @@ def test_what_google_does_not_change_is_refused_with_what_to_write(
 def test_an_update_skips_no_minor_version_of_what_google_says_runs(written: str, runs: str, words: str) -> None:
     answer = refusal({}, {"kubernetes": {"version": written}}, runs)
     assert words in answer if words else answer == ""
+
+
+@pytest.mark.parametrize(
+    ("volume", "own", "words"),
+    [(None, 4096, ""), (1024, 4096, ""), (2048, None, "the volume has 2048 GiB, and Google m")],
+)
+def test_a_volume_does_not_become_smaller_and_is_the_stacks_own(
+    volume: int | None, own: int | None, words: str
+) -> None:
+    """The program may have instances of its own beside the cluster."""
+    deployed = recorder.run(specs.declare_cluster(stack()))
+    start, _, types = deployed.only(CLUSTER).urn.rpartition("::")[0].rpartition("::")
+    parents = types.removesuffix(CLUSTER)
+    for parent, gib in ((f"{parents}gpucluster:index:SharedVolume$", volume), ("", own)):
+        if gib:
+            urn = f"{start}::{parent}gcp:filestore/instance:Instance::volume"
+            deployed.states[urn] = {"fileShares": {"name": "shared", "capacityGb": gib}}
+    program = specs.declare_cluster(stack(workloads={"sharedVolume": {}}))
+    said = ""
+    try:
+        recorder.run(program, deployed=deployed)
+    except pulumi.RunError as error:
+        said = str(error)
+    assert words in said if words else said == ""
