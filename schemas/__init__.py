@@ -30,10 +30,10 @@ class Property:
     makes of it: of text a ``boolean`` or an ``integer``, of a block a ``list`` of one, of a map a list of ``pairs``.
     ``sent`` is its name in AWS's request, if it is part of it. ``refused`` says why an input is not simulated.
 
-    What the provider does with it, where its own source says so: ``replaces``, any ``change`` of it or the ``presence``
-    of the block (adding or removing it), the resource; ``computed``: left out, it stays as the cloud has it; else it is
-    the ``default``; ``unordered``: a list whose order means nothing. It ``sends`` the ``zero`` value of an input that
-    is left out of a declared block; or sends the input on ``creation`` only, and no later change of it.
+    What the provider does with it, where its own source says so: ``replaces``, any ``change`` of it, ``some`` or the
+    ``presence`` of the block (adding or removing it), the resource; ``computed``: left out, it stays as the cloud has
+    it; else it is the ``default``; ``unordered``: a list whose order means nothing. It ``sends`` the ``zero`` value of
+    an input that is left out of a declared block; or sends the input on ``creation`` only, and no later change of it.
     """
 
     type: Type
@@ -50,7 +50,7 @@ class Property:
     longest: int | None = None
     sent: str = ""
     refused: str = ""
-    replaces: Literal["", "change", "presence"] = ""
+    replaces: Literal["", "change", "some", "presence"] = ""
     computed: bool = False
     default: Any = None
     unordered: bool = False

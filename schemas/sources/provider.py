@@ -25,7 +25,8 @@ class Fact:
     Args:
         resource: the type token of Pulumi.
         property: its path.
-        replaces: ``change``: any change of it replaces the resource; ``presence``: adding the block or taking it away.
+        replaces: ``change``: any change of it replaces the resource; ``some``: those that the provider's
+            code says; ``presence``: adding the block or taking it away.
         computed: ``yes``: left out, it is as the cloud has it.
         default: what the provider takes if it is left out, as JSON has it.
         unordered: ``yes``: a list whose order means nothing.

@@ -43,6 +43,8 @@ func ResourcePool() *schema.Resource {
 		CustomizeDiff: customdiff.All(
 			tpgresource.DefaultProviderDeletionPolicy("DELETE"),
 			tpgresource.DefaultProviderZone,
+			customdiff.ForceNewIfChange("policy.0.name", isOther),
+			poolCustomizeDiff,
 		),
 		Timeouts: &schema.ResourceTimeout{Create: schema.DefaultTimeout(2 * time.Hour)},
 		Schema: tpgresource.MergeSchemas(shared, map[string]*schema.Schema{
@@ -58,6 +60,13 @@ func ResourcePool() *schema.Resource {
 			},
 		}),
 	}
+}
+
+func poolCustomizeDiff(_ context.Context, d *schema.ResourceDiff, meta interface{}) error {
+	if d.Get("policy.0.size").(int) > 3 {
+		return d.ForceNew("policy.0.secure")
+	}
+	return nil
 }
 
 func resourcePoolCreate(d *schema.ResourceData, meta interface{}) error {
@@ -114,6 +123,8 @@ def test_the_source_is_read_through_its_functions() -> None:
         Fact("pool", "tags", unordered="yes", sends="creation"),
         Fact("pool", "policy", replaces="presence"),
         Fact("pool", "policy.size", default="3"),
+        Fact("pool", "policy.secure", replaces="some"),
+        Fact("pool", "policy.name", replaces="some"),
         Fact("pools:Policy", "secure", sends="zero"),
         Fact("pools:Pool", "size", sends="zero"),
     ]

@@ -58,7 +58,7 @@ def extracted(sources: Sources, types: Mapping[str, str], own: Mapping[str, Coll
         zeros |= {(package, *each) for each in _sent_as_zero(_reached(functions, declared.get("Create")), package)}
         if not name.startswith("Resource"):
             declared = {"Schema": {**declared, **sources.value(*_MEMBER)}}
-        customized = dict(_customized(declared.get("CustomizeDiff")))
+        customized = dict(_customized(declared.get("CustomizeDiff"), functions))
         for fact in _facts(sources, token, package, sources.resolved(declared["Schema"], package), ""):
             fixed = Fact(**{**vars(fact), **customized.get(fact.property, {})})
             fixed = replace(fixed, sends="" if sent(fixed, own.get(token, ())) else "creation")
@@ -137,16 +137,25 @@ def _opening(text: str) -> int:
     return 0
 
 
-def _customized(value: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    """What a function of the provider's says of a property that its schema leaves to the cloud."""
+def _customized(value: Any, functions: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """What functions of the provider's say of properties of which the schema does not say all."""
     name = value.text if isinstance(value, Name) else value.name if isinstance(value, FunctionCall) else ""
     if name in _CONFIGURED:
         yield _CONFIGURED[name], {"computed": ""}
+    for body in _reached(functions, value) if name in functions else ():
+        yield from ((path, {"replaces": "some"}) for path in map(_path, re.findall(r'\.ForceNew\("([^"]+)"\)', body)))
     if isinstance(value, FunctionCall):
+        if name.startswith("customdiff.ForceNewIf"):
+            yield _path(value.arguments[0]), {"replaces": "some"}
         if name == "tpgresource.DefaultProviderDeletionPolicy":
             yield "deletion_policy", {"computed": "", "default": value.arguments[0]}
         for each in value.arguments:
-            yield from _customized(each)
+            yield from _customized(each, functions)
+
+
+def _path(text: str) -> str:
+    """A property's path without the index of its block, of which there is one."""
+    return text.replace(".0.", ".")
 
 
 def _facts(sources: Sources, token: str, package: str, properties: Mapping[str, Any], above: str) -> Iterator[Fact]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import yaml
 
@@ -111,7 +111,7 @@ class SimulatedResource(Generic[CloudT]):
         require_deletable: raises the cloud's error if the resource must not be deleted.
         replaces: further input paths that cannot be updated in place (``x[]``: only adding or removing elements, or the
             block).
-        replaces_if: input paths of which only some changes, from one value to another, cannot be made in place.
+        replaces_if: input paths of which only some changes, from some inputs to others, cannot be made in place.
         immutable: input paths that the cloud refuses to change, with the default of an omitted one.
         links: inputs in which a resource's name and its URL mean the same.
         unordered: lists that are sets.
@@ -144,7 +144,7 @@ class SimulatedResource(Generic[CloudT]):
     idempotent: Callable[[Properties], bool] = lambda _: False
     require_deletable: Callable[[CloudT, Record], None] = lambda _, __: None
     replaces: tuple[str, ...] = ()
-    replaces_if: Mapping[str, Callable[[Any, Any], bool]] = field(default_factory=dict)
+    replaces_if: Mapping[str, Callable[[Properties, Properties], bool]] = field(default_factory=dict)
     immutable: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     unordered: tuple[str, ...] = ()
@@ -205,6 +205,14 @@ def _complete(inputs: Any, path: Sequence[str], value: Callable[[Any], Any], old
 def changed(before: Record, now: Record, paths: Iterable[str]) -> bool:
     """Whether an input at one of the paths is another than before."""
     return any(at(before.inputs, path) != at(now.inputs, path) for path in paths)
+
+
+_OFF: Final = (None, False)
+
+
+def ends(path: str) -> Callable[[Properties, Properties], bool]:
+    """Whether what was declared or on at the path is so no longer: for ``replaces_if``."""
+    return lambda before, after: at(before, path) not in _OFF and at(after, path) in _OFF
 
 
 def fields(template: str) -> tuple[str, ...]:
@@ -318,7 +326,7 @@ def _of_provider(cloud: str, token: str) -> Mapping[str, Any]:
     suffix = {"change": "", "presence": "[]"}
     left_out = [(path, each) for path, each in every if each.default is None]
     return {
-        "replaces": tuple(path + suffix[each.replaces] for path, each in every if each.replaces),
+        "replaces": tuple(path + suffix[each.replaces] for path, each in every if each.replaces in suffix),
         "computed": tuple(path for path, each in every if each.computed),
         "defaults": {path: each.default for path, each in every if each.default is not None},
         "unordered": tuple(path for path, each in every if each.unordered),

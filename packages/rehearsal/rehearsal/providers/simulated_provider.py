@@ -108,18 +108,14 @@ class SimulatedProvider(Vendor[CloudT]):
     @override
     def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         row = self.row(request.type)
-        replaces = (*self.address(row), *row.replaces)
+        conditional = (path for path, must in row.replaces_if.items() if must(before.inputs, news))
+        replaces = (*self.address(row), *row.replaces, *conditional)
         compared = Comparison(replaces, row.computed, row.links, row.unordered, self.absent)
         sent = _with(before.inputs, row.silent, before.state)
         input_diff = diff(compared, sent, news, ignored)
-        more = (
-            path
-            for path, must in row.replaces_if.items()
-            if path in input_diff.changes and must(at(before.inputs, path), at(news, path))
-        )
-        replaces = (*input_diff.replaces, *more)
-        first = bool(replaces) and (row.deletes_first or self.deletes_first(row, request, before.inputs, news))
-        return replace(input_diff, replaces=replaces, delete_before_replace=first)
+        replaced = bool(input_diff.replaces)
+        first = replaced and (row.deletes_first or self.deletes_first(row, request, before.inputs, news))
+        return replace(input_diff, delete_before_replace=first)
 
     def operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
         """Meanwhile the resource ``id`` is made or changed (``action``): the cloud may refuse others with it."""

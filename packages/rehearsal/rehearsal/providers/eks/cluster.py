@@ -23,7 +23,7 @@ from rehearsal.providers.eks.rules import (
     version_step,
 )
 from rehearsal.providers.eks.system import BOOTSTRAPPED, cluster_storage, workloads
-from rehearsal.providers.resource import Lifecycle, Pending
+from rehearsal.providers.resource import Lifecycle, Pending, ends
 from rehearsal.providers.rules import minors_up
 from rehearsal.simulation import Balancing
 
@@ -359,9 +359,16 @@ def _encryption(key: str) -> Properties:
     return {"provider": {"keyArn": key}, "resources": ["secrets"]}
 
 
-def _disabled(before: Any, after: Any) -> bool:
-    """https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html: it cannot be turned off."""
-    return before is not None and after is None
+def _has_a_role(before: Properties, _: Properties) -> bool:
+    """Nodes of Auto Mode keep the first one: ``CustomizeDiff`` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/cluster.go"""
+    return at(before, "computeConfig.nodeRoleArn") is not None
+
+
+def _gives_egress_back(before: Properties, after: Properties) -> bool:
+    """https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/#clustervpcconfig"""
+    path, default = "vpcConfig.controlPlaneEgressMode", "AWS_MANAGED"
+    return at(before, path) == "CUSTOMER_ROUTED" and at(after, path) in (None, default)
 
 
 def _encrypted(pending: Pending[Account]) -> Properties | None:
@@ -416,7 +423,12 @@ ROWS: Final = (
         },
         requires=_requires,
         require_deletable=_may_go,
-        replaces_if={"encryptionConfig.provider.keyArn": _disabled},
+        replaces_if={
+            # https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html: it cannot be turned off.
+            "encryptionConfig": ends("encryptionConfig"),
+            "computeConfig.nodeRoleArn": _has_a_role,
+            "vpcConfig.controlPlaneEgressMode": _gives_egress_back,
+        },
         lifecycle=Lifecycle("EKS Cluster", _start, _stop),
     ),
 )

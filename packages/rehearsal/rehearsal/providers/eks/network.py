@@ -66,10 +66,21 @@ def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
     return {"table": table, "acl": acl, "group": default_security_group(account, id)}
 
 
-def _other_hardware(before: Any, after: Any) -> bool:
-    """Dedicated machines can be given up alone: ``CustomizeDiff`` in
-    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/vpc_.go"""
-    return (before, after) != ("dedicated", "default")
+# The conditions are those of ``CustomizeDiff`` in vpc_.go, vpc_nat_gateway.go and vpc_endpoint.go of
+# https://github.com/hashicorp/terraform-provider-aws/tree/main/internal/service/ec2.
+
+
+def _has_other_hardware(before: Properties, after: Properties) -> bool:
+    """Dedicated machines can be given up alone."""
+    return (before.get("instanceTenancy"), after.get("instanceTenancy")) != ("dedicated", "default")
+
+
+def _is_private(before: Properties, after: Properties) -> bool:
+    return after.get("connectivityType") == "private"
+
+
+def _is_no_interface(before: Properties, after: Properties) -> bool:
+    return after.get("vpcEndpointType") != "Interface"
 
 
 def _set_tenancy(account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -278,10 +289,15 @@ def _wrong_ports(inputs: Properties) -> Iterator[CheckFailure]:
 
 
 ROWS: Final = (
-    TABLE.row(VPC, describe=_vpc, change=_set_tenancy, replaces_if={"instanceTenancy": _other_hardware}),
+    TABLE.row(VPC, describe=_vpc, change=_set_tenancy, replaces_if={"instanceTenancy": _has_other_hardware}),
     TABLE.row(INTERNET_GATEWAY, require_deletable=_without_addresses),
     TABLE.row(ADDRESS, outputs={"publicDns": _public_name}),
-    TABLE.row(NAT_GATEWAY, requires=_needs_internet, remove=_remove_nat),
+    TABLE.row(
+        NAT_GATEWAY,
+        requires=_needs_internet,
+        remove=_remove_nat,
+        replaces_if={"secondaryPrivateIpAddressCount": _is_private},
+    ),
     TABLE.row(ROUTE_TABLE, change=_set_routes),
     TABLE.row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
     TABLE.row(
@@ -292,6 +308,7 @@ ROWS: Final = (
         change=_change_endpoint,
         outputs={"dnsEntries": _dns_entries},
         requires=_endpoint_refers,
+        replaces_if={"privateDnsEnabled": _is_no_interface},
     ),
     TABLE.row(SECURITY_GROUP, change=_set_rules, requires=_in_vpc, wrong=_wrong_ports),
     TABLE.row(DEFAULT_GROUP, make=_adopt, change=_set_rules, wrong=_wrong_ports),

@@ -28,7 +28,7 @@ from rehearsal.providers.gke.network import network_of, subnetwork_of
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL, answered_config, move, pools_of
 from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
-from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource, ends, values_at
 from rehearsal.providers.rules import minors_up
 from rehearsal.simulation import Balancing, Night, UserInfo
 
@@ -49,6 +49,11 @@ _BY_ADDRESS: Final = "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled"
 _NODES_RECREATED: Final = ("addonsConfig.dnsCacheConfig.enabled", "enableIntranodeVisibility")
 # The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
+
+
+def _takes_an_api_away(before: Properties, after: Properties) -> bool:
+    old, new = ({*values_at(each, "enableK8sBetaApis.enabledApis")} for each in (before, after))
+    return not old <= new
 
 
 def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
@@ -313,6 +318,14 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         requires=_require,
         nested=_inline_pools,
         require_deletable=_unprotected,
+        # `CustomizeDiff` in google-beta/services/container/resource_container_cluster.go of
+        # https://github.com/hashicorp/terraform-provider-google-beta.
+        replaces_if={
+            "dnsConfig.additiveVpcScopeDnsDomain": lambda _, news: news.get("enableAutopilot") is True,
+            "enableFqdnNetworkPolicy": ends("enableFqdnNetworkPolicy"),
+            "enableK8sBetaApis.enabledApis": _takes_an_api_away,
+            "enableL4IlbSubsetting": ends("enableL4IlbSubsetting"),
+        },
         lifecycle=Lifecycle(
             "cluster", _start, lambda cloud, cluster: cloud.machines().delete_cluster(cluster.inputs["name"])
         ),

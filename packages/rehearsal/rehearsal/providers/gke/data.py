@@ -16,7 +16,7 @@ from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, api_error, bad_request, in_region, project_number
 from rehearsal.providers.gke.iam import require_customer_key
-from rehearsal.providers.resource import Pending
+from rehearsal.providers.resource import Pending, ends
 
 TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
 """Names that other accounts own: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""
@@ -95,6 +95,7 @@ ROWS: Final = (
         requires=_available,
         # Only the provider knows it: https://github.com/hashicorp/terraform-provider-google/pull/1223
         imported=lambda inputs: {**inputs, "forceDestroy": False},
+        replaces_if={"retentionPolicy.isLocked": ends("retentionPolicy.isLocked")},
     ),
     TABLE.row("gcp:artifactregistry/repository:Repository", derive_inputs=in_region, requires=_repository_key),
     TABLE.row("gcp:filestore/instance:Instance", outputs={"networks": _networks}, requires=_grows_with_its_key),

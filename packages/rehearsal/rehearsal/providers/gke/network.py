@@ -146,7 +146,8 @@ def _address(pending: Pending[SimulatedCloud]) -> str:
     return pending.inputs.get("address") or f"203.0.113.{int(_number(pending)) % 254 + 1}"
 
 
-def _does_not_grow(old: object, new: object) -> bool:
+def _does_not_grow(inputs: Properties, news: Properties) -> bool:
+    old, new = inputs.get("ipCidrRange"), news.get("ipCidrRange")
     if not isinstance(old, str) or not isinstance(new, str):
         return True
     before, after = ipaddress.ip_network(old, strict=False), ipaddress.ip_network(new, strict=False)
