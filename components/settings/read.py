@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +15,8 @@ from pydantic import ValidationError
 
 from components.settings import limits
 from components.settings.fields.answers import Words
-from components.settings.fields.problems import Problem, SettingsError, invalid, nearest
-from components.settings.fields.types import Section, ValidationContext
+from components.settings.fields.problems import Problem, SettingsError, as_texts, in_quotes, invalid, nearest
+from components.settings.fields.types import Section, ValidationContext, ValidPart
 from components.settings.pools.settings import Settings
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
@@ -146,10 +147,11 @@ def load(
     if unknown and (nested := [_nested(key, raw[key]) for key in _namespaces() if key in unknown]):
         raise SettingsError(nested, stack=stack)
     # Pulumi.yaml has an empty default for each key of any stack file.
-    others = (*of_clouds, *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
+    own = raw.get("cloud") in [*catalog.OWN_MACHINES]
+    others = (*of_clouds, *OWN_KEYS) if own else OWN_KEYS
     raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
     today = day or date.today()
-    if raw.get("cloud") in catalog.OWN_MACHINES:
+    if own:
         return _of_own_machines(raw, stack=stack, secrets=secrets, day=today)
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
@@ -207,7 +209,12 @@ def _validated(
     try:
         return model.model_validate(raw, context=where), []
     except ValidationError as error:
-        return where.valid_part.of(raw), invalid(error, model, raw, words)
+        problems = invalid(error, model, raw, words)
+        quoted, texts = in_quotes(error, raw)
+        if texts:
+            _, others = _validated(model, quoted, replace(where, valid_part=ValidPart()), words)
+            problems = as_texts(problems, texts, others)
+        return where.valid_part.of(raw), problems
 
 
 def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
@@ -321,8 +328,17 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
     return config
 
 
-class _UniqueKeys(yaml.constructor.SafeConstructor):
-    """YAML as the engine reads it: a duplicate key in a mapping is an error."""
+class _AsTheEngine(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
+    """YAML as the engine reads it: a duplicate key in a mapping is an error, ``2:00``, ``on`` and ``no`` are texts.
+
+    https://github.com/go-yaml/yaml/blob/v3/README.md#compatibility
+    """
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        tag = super().resolve(kind, value, implicit)
+        name = str(tag).rpartition(":")[2]
+        text = name == "value" or (name == "bool" and value.lower() not in ("true", "false"))
+        return self.DEFAULT_SCALAR_TAG if text or (name in ("int", "float") and ":" in value) else tag
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys: set[object] = set()
@@ -336,9 +352,9 @@ class _UniqueKeys(yaml.constructor.SafeConstructor):
         return super().construct_mapping(node, deep=deep)
 
 
-class _StrictLoader(_UniqueKeys, Bounded, yaml.SafeLoader):
+class _StrictLoader(_AsTheEngine, Bounded, yaml.SafeLoader):
     pass
 
 
-class _FastLoader(_UniqueKeys, Bounded, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
+class _FastLoader(_AsTheEngine, Bounded, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
     """With libyaml, where PyYAML was built with it: in a tenth of the time."""

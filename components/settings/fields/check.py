@@ -176,6 +176,10 @@ def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[s
         return zones
     for zone in zones:
         if where.region_zones and zone not in where.region_zones:
+            whole = [_whole_zone(each, where) for each in zones]
+            if None not in whole:
+                remedy = f"Write zones: [{', '.join(map(str, whole))}]"
+                raise wrong(f"'{zone}' is only the end of a zone's name", remedy)
             if _AI_ZONE.fullmatch(zone):
                 listed = ", ".join(where.region_zones)
                 raise wrong(f"'{zone}' is an AI zone, which this catalogue does not have", f"Write one of {listed}")
@@ -188,6 +192,13 @@ def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[s
                 raise wrong(message, f"Write one of {listed}")
             raise wrong(f"'{zone}' is not a zone of {where.region}", instead(zone, where.region_zones))
     return zones
+
+
+def _whole_zone(zone: str, where: ValidationContext) -> str | None:
+    """The zone of the region that has this name, or its end: ``1``, ``a``."""
+    return next(
+        (each for each in where.region_zones if zone in (each, each.removeprefix(str(where.region)).strip("-"))), None
+    )
 
 
 def gpu_name(name: str, where: ValidationContext) -> str:

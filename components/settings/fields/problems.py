@@ -8,7 +8,8 @@ import shlex
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Final
 
 import yaml
@@ -45,6 +46,7 @@ _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+_ITEM: Final = re.compile(r"\[\d+\]$")
 _AMOUNT: Final = re.compile(r"[$€]?\s*(?P<number>\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
 _GIB: Final = {**dict.fromkeys(("g", "gb", "gi", "gib"), 1), **dict.fromkeys(("t", "tb", "ti", "tib"), 1024)}
 # End of a key → units that people write → how many of the key's own unit they are.
@@ -127,6 +129,41 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object, words: 
         return [Problem("cloud", *answer)]
     # A misspelt key is one problem: the key that it stands for is not reported as missing.
     return [problem for problem in problems.values() if problem.path not in meant]
+
+
+def in_quotes(error: ValidationError, raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """The file with a text in place of each value that YAML reads as something else, and these texts by their paths."""
+    texts: dict[str, str] = {}
+    for detail in error.errors(include_url=False):
+        location, value = _written(detail["loc"], raw), detail["input"]
+        lists = detail["type"] == "tuple_type"
+        if (detail["type"] == "string_type" or lists) and isinstance(value, int | float | date):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            texts[path(location)] = text
+            raw = _with(raw, location, value, [text] if lists else text)
+    return raw, texts
+
+
+def _with(here: Any, location: Location, before: object, value: object) -> Any:
+    """With another ``value`` than ``before``, which may be a key in place of a value."""
+    if not location:
+        return value if here is before else here
+    step, rest = location[0], location[1:]
+    if isinstance(here, Mapping):
+        return {key: _with(each, rest, before, value) if key == step else each for key, each in here.items()}
+    return [_with(each, rest, before, value) if index == step else each for index, each in enumerate(here)]
+
+
+def as_texts(problems: Iterable[Problem], texts: Mapping[str, str], others: Sequence[Problem]) -> list[Problem]:
+    """``problems``; of what is one of ``texts`` in quotes, as ``others`` have it, which has them so."""
+    results: dict[str, Problem] = {}
+    for problem in problems:
+        places = (problem.path, _ITEM.sub("", problem.path)) if problem.path in texts else ()
+        answer = next((each for each in others if each.path in places), problem)
+        if answer is problem and places and problem.remedy == _EXPECTED["string_type"][1]:
+            answer = replace(problem, remedy=f"Write '{texts[problem.path]}', in quotes")
+        results.setdefault(answer.path, answer)
+    return [*results.values()]
 
 
 def path(location: Location) -> str:

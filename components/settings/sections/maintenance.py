@@ -24,7 +24,10 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise wrong(f"'{text}' is not a date", "Write for example 2027-03-01") from None
+        # As the engine reads a date without quotes.
+        day = text.removesuffix(" 00:00:00 +0000 UTC")
+        remedy = "Write for example 2027-03-01" if day == text else f"Write '{day}', in quotes"
+        raise wrong(f"'{text}' is not a date", remedy) from None
 
 
 Date = Annotated[StrictStr, AfterValidator(_day)]

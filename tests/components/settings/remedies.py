@@ -213,6 +213,8 @@ class Remedy:
             yield Followed(f"name it {word}", self._renamed(word))
         for word in re.findall(r"'([^']*)'", (re.match(r"Did you mean (.*)\?$", text) or ["", ""])[1]):
             yield Followed(f"Did you mean '{word}'", self._replaced(word))
+        for quoted in re.findall(r"Write '([^']*)', in quotes", text):
+            yield Followed(text, changed(self.config, self.steps, quoted))
         for number in re.findall(r"(?:Set the (?:minimum|maximum) to|Write more than) (\d+)", text):
             yield Followed(text, changed(self.config, self.steps, int(number) + text.startswith("Write more")))
         if prefix := re.match(r"Write a range with prefix /(\d+)", text):

@@ -22,13 +22,19 @@ VALUES: Final[tuple[Any, ...]] = (
 def test_any_value_of_any_key_loads_or_is_a_list_of_problems(value: Any) -> None:
     columns = cycle(COLUMNS.values())
     for key, column in zip(keys(), columns, strict=False):
-        if key == "cloud":
-            continue
         config = before_and_after("workloads.notebook.image", column)[0]
         put(config, key, value, column.cloud)
         said = problems(config, WORDS[column.cloud]["account"].split(": ")[1])
         assert not [each for each in said if each != "\n" and not each.isprintable()], key
         assert max(map(len, said.split("\n"))) < 9_000, key
+
+
+@pytest.mark.parametrize("value", [7, [7, 8], 2.5, [True]], ids=json.dumps)
+def test_what_yaml_takes_for_no_text_is_answered_as_the_text_is(value: Any) -> None:
+    for key, column in zip(keys(), cycle(COLUMNS.values()), strict=False):
+        config = before_and_after("workloads.notebook.image", column)[0]
+        put(config, key, value, column.cloud)
+        assert "in quotes if" not in problems(config, WORDS[column.cloud]["account"].split(": ")[1]), key
 
 
 def problems(config: Config, account: str) -> str:

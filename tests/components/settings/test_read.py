@@ -7,7 +7,9 @@ import functools
 import itertools
 import json
 import operator
+import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,28 @@ def refused(config: Mapping[str, Any]) -> dict[str, str]:
     with pytest.raises(SettingsError) as error:
         loaded(config)
     return {problem.path: str(problem) for problem in error.value.problems}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("gpucluster:maintenance: {start: 2:00}", "'2:00' is not a full hour"),
+        ("gpucluster:maintenance: {start: 02:00}", ""),
+        ("gpucluster:labels: {team: no, stage: on, shift: y}", ""),
+        ("gpucluster:labels: {team: =}", "'=' is not a valid label value"),
+        ("gpucluster:security: {deletionProtection: yes}", "'yes' is not true or false"),
+        ("gpucluster:security: {deletionProtection: True}", ""),
+        ("gpucluster:gpuPools: [{name: t4, gpu: nvidia-t4, maxNodes: 0x2}]", ""),
+    ],
+)
+def test_values_are_read_as_the_engine_reads_them(line: str, problem: str, tmp_path: Path) -> None:
+    """`pulumi config --json` has ``2:00``, ``no``, ``on``, ``y``, ``=`` and ``yes`` as texts."""
+    key = line.partition(": ")[0]
+    config = {f"gpucluster:{name}": value for name, value in GOOD.items() if f"gpucluster:{name}" != key}
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(yaml.safe_dump({"config": {"gcp:project": "my-project", **config}}) + f"  {line}\n")
+    with pytest.raises(SettingsError, match=re.escape(problem)) if problem else nullcontext():
+        from_stack_file(file)
 
 
 @pytest.mark.parametrize(
