@@ -13,9 +13,16 @@ import pulumi
 
 from components.clouds.aks.context import Context, PoolsContext
 from components.clouds.aks.maintenance import GPU_UPGRADES
-from components.clouds.aks.running_pools import RunningPool, as_running, count, unless_replaced
+from components.clouds.aks.running_pools import (
+    TAKEN_OVER,
+    RunningPool,
+    as_running,
+    count,
+    replacing,
+    unless_replaced,
+)
 from components.clouds.declare import aks as declare
-from components.clouds.raw import at, beside
+from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
@@ -41,39 +48,6 @@ _CPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {**_UPGRADE_BY_SURPLUS, "dr
 # that select them, as https://learn.microsoft.com/azure/aks/spot-node-pool recommends, would never start again:
 # https://github.com/Azure/AKS/issues/3152
 _SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.labels.spot_taints}
-
-# What Azure refuses to change of a pool, besides vmSize and gpuInstanceProfile. The provider knows only those two and
-# leaves the others to Azure's error: https://github.com/pulumi/pulumi-azure-native/pull/3655
-_FIXED: Final = (
-    "availabilityZones",
-    "capacityReservationGroupID",
-    "enableEncryptionAtHost",
-    "enableUltraSSD",
-    "gpuProfile.driver",
-    "hostGroupID",
-    "kubeletConfig",
-    "kubeletDiskType",
-    "linuxOSConfig",
-    "maxPods",
-    "osDiskSizeGB",
-    "osDiskType",
-    "podSubnetID",
-    "proximityPlacementGroupID",
-    "scaleSetEvictionPolicy",
-    "scaleSetPriority",
-    "spotMaxPrice",
-    "vnetSubnetID",
-)
-
-
-# Inputs of ``raw`` for which Azure reimages the nodes, with the jobs on them, and the provider says update:
-# https://learn.microsoft.com/azure/aks/enable-fips-nodes, https://learn.microsoft.com/azure/aks/localdns-custom,
-# https://learn.microsoft.com/azure/aks/node-disruption-policy
-_REIMAGING: Final = ("enableFIPS", "localDNSProfile", "securityProfile.sshAccess")
-
-
-TAKEN_OVER: Final = ("enableEncryptionAtHost", "maxPods", "podIPAllocationMode", "podSubnetID", "vnetSubnetID")
-"""Of a pool in a cluster that somebody else made: what it has as those that are there, unless its ``raw`` says it."""
 
 
 def admin_profile(
@@ -144,17 +118,18 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
         inputs["spotMaxPrice"] = -1
     else:
         inputs["upgradeSettings"] = _upgrade(pool)
-    if pool.role == "gpu":
-        _add_gpus(inputs, pool)
-        running = unless_replaced(pool, running, inputs)
-    inputs["count"] = count(pool, running)
-    _keep_nodes(inputs, pool, running)
     if context.theirs is not None:
         own = {key: value for key, value in inputs.items() if key not in TAKEN_OVER}
         inputs = cast("aks.AgentPool", {**own, **_taken_over(context.theirs, pool)})
         own_labels = {**pool.nodes.labels, **(_SPOT_LABELS if pool.scaling.spot else {})}
         inputs["nodeLabels"] = {**without_operator(pool), **own_labels}
-    return beside(inputs, pool.raw, f"{pool.declared_at}.raw")
+    where = f"{pool.declared_at}.raw"
+    if pool.role == "gpu":
+        _add_gpus(inputs, pool)
+        running = unless_replaced(pool, running, beside(inputs, pool.raw, where))
+    inputs["count"] = count(pool, running)
+    _keep_nodes(inputs, pool, running)
+    return beside(inputs, pool.raw, where)
 
 
 def _keep_nodes(inputs: aks.AgentPool, pool: Pool, running: RunningPool) -> None:
@@ -259,12 +234,10 @@ def agent_pool(
     """A separate pool, in addition to the one of the cluster's creation; declared ``after`` other resources."""
     # Its owner may change these of other pools; with a change here the nodes would be made again, jobs and all.
     ignored = [] if context.theirs is None else [key for key in TAKEN_OVER if key not in pool.raw]
-    # Only what the stack file writes: Azure leaves alone what somebody else set.
-    reimaging = [path for path in _REIMAGING if at(pool.raw, path) is not None] if pool.role == "gpu" else []
     behaviour = pulumi.ResourceOptions(
         depends_on=list(after),
         ignore_changes=ignored,
-        replace_on_changes=[*_FIXED, *reimaging],
+        replace_on_changes=replacing(pool),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         # One request ends the cluster with its pools; one for each pool would also wait for disruption budgets:

@@ -27,6 +27,7 @@ import pulumi
 
 from components.clouds.base import ClusterLookup
 from components.clouds.data_lookup import data_lookup, look_up
+from components.clouds.raw import at, changing
 from components.settings import Settings
 from facts.catalog.aks.naming import pool_name
 from facts.concepts.pool import Pool
@@ -42,16 +43,42 @@ _REIMAGING: Final = {
     "enableVTPM": "vTPM",
 }
 
+# What Azure refuses to change of a pool. The provider knows only the first two and leaves the others to Azure's error:
+# https://github.com/pulumi/pulumi-azure-native/pull/3655
 _FIXED: Final = (
     "vmSize",
     "gpuInstanceProfile",
-    "gpuProfile.driver",
     "availabilityZones",
     "capacityReservationGroupID",
+    "enableEncryptionAtHost",
+    "enableUltraSSD",
+    "gpuProfile.driver",
+    "hostGroupID",
+    "kubeletConfig",
+    "kubeletDiskType",
+    "linuxOSConfig",
+    "maxPods",
     "osDiskSizeGB",
+    "osDiskType",
+    "podSubnetID",
+    "proximityPlacementGroupID",
+    "scaleSetEvictionPolicy",
     "scaleSetPriority",
+    "spotMaxPrice",
+    "vnetSubnetID",
 )
-"""What a stack file says of a pool that Azure does not change: https://learn.microsoft.com/rest/api/aks/agent-pools/get"""
+
+# Inputs of ``raw`` for which Azure reimages the nodes, with the jobs on them, and the provider says update:
+# https://learn.microsoft.com/azure/aks/enable-fips-nodes, https://learn.microsoft.com/azure/aks/localdns-custom,
+# https://learn.microsoft.com/azure/aks/node-disruption-policy
+_REIMAGING_RAW: Final = ("enableFIPS", "localDNSProfile", "securityProfile.sshAccess")
+
+TAKEN_OVER: Final = ("enableEncryptionAtHost", "maxPods", "podIPAllocationMode", "podSubnetID", "vnetSubnetID")
+"""Of a pool in a cluster that somebody else made: what it has as those that are there, unless its ``raw`` says it."""
+
+# Azure chooses them where nobody does, and answers all others as they were written: ``Computed`` in
+# https://github.com/hashicorp/terraform-provider-azurerm/blob/main/internal/services/containers/kubernetes_cluster_node_pool_resource.go
+_CHOSEN: Final = ("kubeletDiskType", "scaleSetEvictionPolicy", "spotMaxPrice")
 
 # ``PulumiAzcoreResponseError`` in
 # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
@@ -116,6 +143,13 @@ class JoinedPools:
         return self._found.apply(look)
 
 
+def replacing(pool: Pool) -> list[str]:
+    """The inputs of which another value replaces the pool."""
+    # Only what the stack file writes: Azure leaves alone what somebody else set.
+    reimaging = _REIMAGING_RAW if pool.role == "gpu" else ()
+    return [*_FIXED, *(path for path in reimaging if at(pool.raw, path) is not None)]
+
+
 def unless_replaced(pool: Pool, running: RunningPool, declared: Mapping[str, Any]) -> RunningPool:
     """``running``, but as without nodes if ``declared`` replaces the pool: the new one has none of the old one's.
 
@@ -124,27 +158,35 @@ def unless_replaced(pool: Pool, running: RunningPool, declared: Mapping[str, Any
     """
     if running is None:
         return None
-    target = {path: _fixed(declared, path) for path in _FIXED if path.partition(".")[0] not in pool.raw}
+    paths = [path for path in replacing(pool) if path not in TAKEN_OVER or path in pool.raw]
+    keys = {path.partition(".")[0] for path in paths}
+    target = _comparable({key: declared.get(key) for key in keys}) or {}
 
     def known(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        # What the answer leaves out is no reason: a pool that stays is never sent another size.
-        others = [path for path, value in target.items() if _fixed(answer, path) not in (None, value)]
-        return {**answer, "count": pool.scaling.min_nodes} if others else answer
+        runs = _comparable({key: answer.get(key) for key in keys}) or {}
+        # What Azure leaves out is a reason in raw alone: a pool that stays is never sent another size.
+        other = [
+            path
+            for path in changing(target, runs, paths)
+            if at(pool.raw, path) is not None or at(runs, path) is not None
+        ]
+        ended = [path for path in paths if at(target, path) is None and at(runs, path) is not None]
+        replaced = other or {*ended} - {*_CHOSEN}
+        return {**answer, "count": pool.scaling.min_nodes} if replaced else answer
 
     return running.apply(known)
 
 
-def _fixed(pool: Mapping[str, Any], path: str) -> Sequence[str] | None:
-    """A value as it is compared; None where there is none."""
-    value: Any = pool
-    for key in path.split("."):
-        value = (value or {}).get(key)
+def _comparable(value: Any) -> Any:
+    """A value as it is compared; None where there is none. Azure compares names without their case, lists are sets, and
+    numbers come back as floats."""
+    if isinstance(value, Mapping):
+        return {key: each for key, inner in value.items() if (each := _comparable(inner)) is not None} or None
     if not value:
         return None
-    # Azure compares names without their case, and numbers come back as floats.
     if isinstance(value, (list, tuple)):
-        return sorted(map(str, value))
-    return [str(int(value)) if isinstance(value, (int, float)) else str(value).lower()]
+        return sorted(str(_comparable(each)) for each in value)
+    return f"{value:.15g}" if isinstance(value, (int, float)) else str(value).lower()
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:

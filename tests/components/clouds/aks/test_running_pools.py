@@ -110,6 +110,9 @@ def test_another_image_waits_until_a_gpu_pool_is_empty(
     assert said == [waits] * (count > 0)
 
 
+STATIC = {"cpuManagerPolicy": "static"}
+
+
 @pytest.mark.parametrize(
     ("changes", "node", "replaced"),
     [
@@ -121,9 +124,25 @@ def test_another_image_waits_until_a_gpu_pool_is_empty(
         ({"capacity_type": "spot"}, {"scaleSetPriority": "Regular"}, True),
         ({"zones": ("eastus-2",)}, {}, True),
         ({"drivers": "none"}, {"gpuProfile": {"driver": "Install"}}, True),
-        # What Azure leaves out, or raw says, is no reason: a pool that stays would be sent another size.
+        # What Azure leaves out (but of raw) or chooses is no reason: a pool that stays would be sent another size.
         ({"drivers": "none"}, {"gpuProfile": None}, False),
+        ({}, {"kubeletDiskType": "OS", "enableUltraSSD": False, "spotMaxPrice": -1.0, "kubeletConfig": None}, False),
+        ({}, {"maxPods": 30.0, "enableEncryptionAtHost": False, "podSubnetID": "/subscriptions/x/subnets/y"}, False),
         ({"raw": {"gpuInstanceProfile": "MIG1g"}}, {"gpuInstanceProfile": "MIG1g"}, False),
+        ({"raw": {"gpuInstanceProfile": "MIG1g"}}, {"gpuInstanceProfile": "MIG2g"}, True),
+        ({"raw": {"enableFIPS": True}}, {"enableFIPS": False}, True),
+        ({"raw": {"enableFIPS": True}}, {"enableFIPS": True}, False),
+        ({"raw": {"kubeletDiskType": "Temporary"}}, {"kubeletDiskType": "OS"}, True),
+        ({"raw": {"kubeletConfig": STATIC}}, {}, True),
+        ({"raw": {"kubeletConfig": STATIC}}, {"kubeletConfig": {**STATIC, "podMaxPids": 8192.0}}, False),
+        ({"raw": {"kubeletConfig": STATIC}}, {"kubeletConfig": {"cpuManagerPolicy": "none"}}, True),
+        ({}, {"kubeletConfig": STATIC}, True),
+        (
+            {"raw": {"proximityPlacementGroupID": "/a/resourceGroups/B"}},
+            {"proximityPlacementGroupID": "/A/RESOURCEGROUPS/b"},
+            False,
+        ),
+        ({"raw": {"nodePublicIPPrefixID": "/a/b"}}, {}, False),
         ({}, {"gpuInstanceProfile": "MIG1g"}, True),
         ({}, {"capacityReservationGroupID": "/subscriptions/x/resourceGroups/y"}, True),
     ],
