@@ -2,7 +2,8 @@
 
 It does what the engine does: a resource is looked up by its URN or an alias, ignored changes are undone, the provider
 checks and compares, what is new is created, and at the end what is no longer registered is deleted, the last first. A
-resource that is deleted before it is replaced takes its dependents with it.
+replacement has the program's inputs, also ignored ones. A resource that is deleted before it is replaced takes its
+dependents with it.
 Objects in the cluster have no API server here: they are compared, and two resources that are one object are an error.
 """
 
@@ -216,6 +217,8 @@ class Deployment:
             else:
                 self._replaced.append(before)
                 self.first.add(new.name)
+            # As `goal.Properties`: https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/step_generator.go
+            inputs = self._checked(provider, resource, {}, copy.deepcopy(new.inputs))
             return self._created(provider, replace(resource, inputs=inputs))
         if not paths:
             return replace(before, registration=new)

@@ -299,6 +299,24 @@ def test_azure_is_sent_the_size_that_a_pool_has(refresh: bool, now: int, tmp_pat
     assert refusals(running.edit()) == []
 
 
+def test_a_replacement_has_the_inputs_of_the_program_and_not_the_ignored_ones_of_before(tmp_path: Path) -> None:
+    """A zonal cluster with the zones of the regional one is refused."""
+    config, _ = before_and_after("workloads.notebook.image", COLUMNS["gke-managed"])
+    zones = ["us-central1-a", "us-central1-b", "us-central1-c"]
+    file = tmp_path / "regional.yaml"
+    file.write_text(yaml.safe_dump({"config": stack_file({**config, "availability": "regional", "zones": zones})}))
+    deployment = Deployment(file, tmp_path, {})
+    assert refusals(deployment.update(program(ROOT))) == []
+    changes = deployment.update(
+        program(ROOT), **{f"{NAMESPACE}:availability": "zonal", f"{NAMESPACE}:zones": zones[1:2]}
+    )
+    assert refusals(changes) == []
+    assert CLUSTERS[0] in {each.type for each in changes if each.op == "replace"}
+    (cluster,) = (each for each in deployment.resources.values() if each.registration.type == CLUSTERS[0])
+    assert cluster.registration.ignore_changes
+    assert not cluster.inputs.get("nodeLocations")
+
+
 @pytest.mark.parametrize(
     ("key", "remedy"),
     [
