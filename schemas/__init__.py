@@ -31,9 +31,10 @@ class Property:
     ``sent`` is its name in AWS's request, if it is part of it. ``refused`` says why an input is not simulated.
 
     What the provider does with it, where its own source says so: ``replaces``, any ``change`` of it, ``some`` or the
-    ``presence`` of the block (adding or removing it), the resource; ``computed``: left out, it stays as the cloud has
-    it; else it is the ``default``; ``unordered``: a list whose order means nothing. It ``sends`` the ``zero`` value of
-    an input that is left out of a declared block; or sends the input on ``creation`` only, and no later change of it.
+    ``presence`` of the block (adding or removing it), the resource; or any is sent and ``refused`` by the cloud.
+    ``computed``: left out, it stays as the cloud has it; else it is the ``default``; ``unordered``: a list whose order
+    means nothing. It ``sends`` the ``zero`` value of an input that is left out of a declared block; or sends the input
+    on ``creation`` only, and no later change of it.
     """
 
     type: Type
@@ -50,7 +51,7 @@ class Property:
     longest: int | None = None
     sent: str = ""
     refused: str = ""
-    replaces: Literal["", "change", "some", "presence"] = ""
+    replaces: Literal["", "change", "some", "presence", "refused"] = ""
     computed: bool = False
     default: Any = None
     unordered: bool = False

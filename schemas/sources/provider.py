@@ -26,7 +26,8 @@ class Fact:
         resource: the type token of Pulumi.
         property: its path.
         replaces: ``change``: any change of it replaces the resource; ``some``: those that the provider's
-            code says; ``presence``: adding the block or taking it away.
+            code says; ``presence``: adding the block or taking it away; ``refused``: the
+            provider sends any change, which the cloud refuses (``default`` is the cloud's).
         computed: ``yes``: left out, it is as the cloud has it.
         default: what the provider takes if it is left out, as JSON has it.
         unordered: ``yes``: a list whose order means nothing.

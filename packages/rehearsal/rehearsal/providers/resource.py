@@ -274,8 +274,8 @@ class Table(Generic[CloudT]):
     def row(self, token: str, **code: Any) -> SimulatedResource[CloudT]:
         """A resource type: its entry in the table, and what is code.
 
-        An entry has the fields of ``SimulatedResource``. Its ``replaces``, ``computed``, ``defaults``, ``unordered``,
-        ``zeros`` and ``silent`` come on top of those that the schema has of the provider's source. And:
+        An entry has the fields of ``SimulatedResource``. Its ``replaces``, ``immutable``, ``computed``, ``defaults``,
+        ``unordered``, ``zeros`` and ``silent`` come on top of those that the schema has of the provider's source. And:
 
         - ``outputs`` that are not text are constants; those of ``code`` come on top;
         - ``answers``: outputs that are the input, or this value if it is omitted; a block completes the input's;
@@ -324,13 +324,14 @@ def _of_provider(cloud: str, token: str) -> Mapping[str, Any]:
     """What the schema says that the provider does with the inputs of a type."""
     every = [*schema(cloud).every(token)]
     suffix = {"change": "", "presence": "[]"}
-    left_out = [(path, each) for path, each in every if each.default is None]
+    taken = {path: each.default for path, each in every if each.replaces != "refused" and each.default is not None}
     return {
         "replaces": tuple(path + suffix[each.replaces] for path, each in every if each.replaces in suffix),
         "computed": tuple(path for path, each in every if each.computed),
-        "defaults": {path: each.default for path, each in every if each.default is not None},
+        "defaults": taken,
+        "immutable": {path: each.default for path, each in every if each.replaces == "refused"},
         "unordered": tuple(path for path, each in every if each.unordered),
-        "zeros": {path: ZEROS[each.type] for path, each in left_out if each.sends == "zero"},
+        "zeros": {path: ZEROS[each.type] for path, each in every if each.sends == "zero" and path not in taken},
         "silent": tuple(path for path, each in every if each.sends == "creation"),
     }
 

@@ -45,6 +45,7 @@ def account(cloud: type[Account], tmp_path: Path) -> Iterator[Account]:
         ),
         (aks.Microsoft, aks.CLUSTER, "nodeProvisioningProfile", {"mode": "Auto"}, {"mode": "Manual"}),
         (aks.Microsoft, aks.POOL, "upgradeSettings.drainTimeoutInMinutes", 60, 30),
+        (aks.Microsoft, aks.POOL, "upgradeSettings.undrainableNodeBehavior", "Cordon", "Schedule"),
     ],
 )
 def test_what_is_left_out_stays_and_what_is_named_as_ended_ends(

@@ -183,10 +183,11 @@ class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
 
 def _comparable(value: Any, default: Any) -> Any:
     if value is None:
-        return default
+        value = default
     if isinstance(value, list):
-        return sorted(map(str, value))
-    return value.lower() if isinstance(value, str) and value.startswith("/") else value
+        value = sorted(map(str, value))
+    # Nothing, off and none are one.
+    return value.lower() if isinstance(value, str) and value.startswith("/") else value or None
 
 
 def _moves(before: Any, after: Any) -> bool:
