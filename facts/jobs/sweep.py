@@ -17,7 +17,11 @@ https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#jobspec-v1-
 """
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACES: Final = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_BRACES: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NOT_EXPANDED: Final = r"(?<!\$)"
+_SHELLS: Final = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
+_SCRIPT_FOLLOWS: Final = re.compile(r"-[A-Za-z]*c")
+_OPTION_FOLLOWS: Final = re.compile(r"[-+][A-Za-z]*[oO]")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _NUMBERS: Final = re.compile(r"(?=.*\d)[-+.\deE]*\.\.[-+.\deE]*")
 """Two dots with nothing but numbers around them."""
@@ -51,19 +55,22 @@ class Sweep:
 
     def wrap(self, command: Sequence[str], index_variable: str) -> tuple[str, ...]:
         """The command of all runs: each learns its parameters as variables, and ``{parameter}`` in an argument is
-        replaced by its value. ``index_variable`` names the variable that holds the run's index. It needs ``sh``; the
-        program takes its place, so that signals reach it.
+        replaced by its value; so is ``${parameter}``, except in the script of a shell. ``index_variable`` names the
+        variable that holds the run's index. It needs ``sh``; the program takes its place, so that signals reach it.
         """
+        script = _script(command)
         lines = [f"{_OWN}i=${index_variable}", f'{_OWN}pick() {{ shift $(($1 + 1)); printf %s "$1"; }}']
         for name, values in reversed(list(self.axes.items())):
             listed = " ".join(shlex.quote(value) for value in values)
             picked = f"$({_OWN}pick $(({_OWN}i % {len(values)})) {listed})"
             lines.append(f"{name}={picked}; {_OWN}i=$(({_OWN}i / {len(values)})); export {name}")
-        lines.append("exec " + " ".join(self._argument(argument) for argument in command))
+        arguments = (self._argument(argument, index == script) for index, argument in enumerate(command))
+        lines.append("exec " + " ".join(arguments))
         return ("sh", "-c", "\n".join(lines))
 
-    def _argument(self, argument: str) -> str:
-        parts = re.split(r"(?<!\$)\{(" + "|".join(map(re.escape, self.axes)) + r")\}", argument)
+    def _argument(self, argument: str, is_script: bool) -> str:
+        before = _NOT_EXPANDED if is_script else r"\$?"
+        parts = re.split(before + r"\{(" + "|".join(map(re.escape, self.axes)) + r")\}", argument)
         return (
             "".join(f'"${part}"' if odd % 2 else shlex.quote(part) if part else "" for odd, part in enumerate(parts))
             or "''"
@@ -75,11 +82,24 @@ def unnamed(command: Sequence[str], sweep: Sweep | None) -> tuple[str, ...]:
     name (``{lr}``, ``--lr={lr}``) count: others may well be meant, as in a program after ``python -c``.
     """
     names: dict[str, None] = {}
-    for argument in command:
+    script = _script(command)
+    for index, argument in enumerate(command):
         inside = argument if sweep is not None else argument.partition("=")[2] or argument
-        in_braces = _BRACES.findall(inside) if sweep is not None or _BRACES.fullmatch(inside) else ()
+        own = re.compile(_NOT_EXPANDED + _BRACES.pattern) if index == script else _BRACES
+        in_braces = own.findall(inside) if sweep is not None or _BRACES.fullmatch(inside) else ()
         names.update(dict.fromkeys(name for name in in_braces if sweep is None or name not in sweep.axes))
     return tuple(names)
+
+
+def _script(command: Sequence[str]) -> int | None:
+    """The place of the argument that a shell reads as a script: no other program expands ``${name}``."""
+    shell = next((index for index, word in enumerate(command) if word.rpartition("/")[2] in _SHELLS), len(command))
+    for index in range(shell + 1, len(command) - 1):
+        if _SCRIPT_FOLLOWS.fullmatch(command[index]):
+            return index + 1
+        if command[index][:1] not in "-+" and not _OPTION_FOLLOWS.fullmatch(command[index - 1]):
+            return None
+    return None
 
 
 def parse(written: Iterable[str]) -> Sweep | None:

@@ -299,11 +299,18 @@ def test_a_parameter_may_have_any_name_but_the_shells() -> None:
         assert dict(zip(names, printed.split(), strict=True)) == sweep.values(index)
 
 
-def test_a_variable_of_the_shell_stays_so() -> None:
-    program = Sweep({"lr": ("1", "2")}).wrap(["sh", "-c", "echo {lr} ${lr} ${HOME}"], "INDEX")
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        (["sh", "-c", "lr=$((lr + 5)); echo {lr} ${lr} ${HOME} $1", "_", "${lr}"], "2 7 /home/a 2\n"),
+        (["echo", "/shared/runs/${lr}"], "/shared/runs/2\n"),
+    ],
+)
+def test_a_variable_of_the_shell_stays_so_and_no_runs_share_a_folder(command: list[str], printed: str) -> None:
+    """No other program expands it: all runs would have one folder, literally ``${lr}``."""
+    program = Sweep({"lr": ("1", "2")}).wrap(command, "INDEX")
     environment = {"PATH": os.environ["PATH"], "INDEX": "1", "HOME": "/home/a"}
-    printed = subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
-    assert printed == "2 2 /home/a\n"
+    assert subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout == printed
 
 
 def test_the_largest_sweep_is_one_job() -> None:
@@ -322,9 +329,23 @@ def test_the_largest_sweep_is_one_job() -> None:
         ("x{b}-{c}", ["b", "c"], []),
         ("print(f'{b}')", ["b"], []),
         ("{0} {} {a-b}", [], []),
-        ("${HOME}/{b}", ["b"], []),
+        ("--seed=${seed}", ["seed"], []),
     ],
 )
 def test_names_in_braces_that_no_sweep_has(argument: str, with_sweep: list[str], without: list[str]) -> None:
     assert unnamed(["echo", argument], Sweep({"lr": ("1",)})) == tuple(with_sweep)
     assert unnamed(["echo", argument], None) == tuple(without)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (["bash", "-euo", "pipefail", "-c", "echo ${HOME} {b} {lr}"], ["b"]),
+        (["env", "A=1", "/bin/bash", "-lc", "echo ${HOME}"], []),
+        (["sh", "-c", 'python train.py "$1"', "_", "${b}"], ["b"]),
+        (["bash", "train.sh", "-c", "${b}"], ["b"]),
+        (["bash", "${b}"], ["b"]),
+    ],
+)
+def test_only_the_script_of_a_shell_has_variables_of_its_own(command: list[str], names: list[str]) -> None:
+    assert unnamed(command, Sweep({"lr": ("1",)})) == tuple(names)
