@@ -1,7 +1,8 @@
 """The clouds' resources as other tools spell them: unbridged Terraform, Crossplane, Config Connector, ACK and ASO.
 
-``tools.csv`` has one row for each type token: the type as which it is read, and where its fields are. Fields are
-Terraform's (https://registry.terraform.io/browse/providers) or the API's:
+``tools.csv`` has one row for each type token: the type as which it is read, and where its fields are. Google's machines
+and clusters need no row: all tools call them alike. Fields are Terraform's
+(https://registry.terraform.io/browse/providers) or the API's:
 
 - Terraform: https://www.pulumi.com/docs/iac/concepts/providers/any-terraform-provider/
 - Crossplane, in ``spec.forProvider``: https://docs.crossplane.io/latest/managed-resources/managed-resources/
@@ -16,9 +17,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from facts.concepts.unknown import at, coalesce, items
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items, mapping
 from policies.readers.eks.subnets import SUBNETS
-from policies.readers.gke.machines import GROUPS, LINKED
+from policies.readers.gke import clusters, machines
+from policies.readers.gke.machines import GROUPS, OBJECT
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, parsed_all, respelled, tags_of_pairs
 from policies.readers.tables import rows
@@ -82,8 +84,12 @@ _OWN_NAME: Final[Mapping[str, str]] = {
     "azure-native:compute:VirtualMachineScaleSet": "vmScaleSetName",
     "azure-native:containerservice:AgentPool": "agentPoolName",
     "azure-native:containerservice:ManagedCluster": "resourceName",
-    **dict.fromkeys(LINKED, "name"),
 }
+_OF_GOOGLE: Final = re.compile(r"gcp:(compute|container|tpu)/\w+:(\w+)")
+# https://docs.crossplane.io/latest/managed-resources/managed-resources/#naming-external-resources
+_EXTERNAL_NAME: Final = "crossplane.io/external-name"
+# Controllers whose objects have a namespace; Crossplane's older kinds have none.
+_NAMESPACED: Final = re.compile(r"cnrm\.cloud\.google\.com|\.m\.upbound\.io")
 
 
 def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
@@ -103,7 +109,9 @@ def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
             values |= {field: objects for field in _LISTED if (objects := [*_objects(fields, field)])}
             name = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
             values |= {_OWN_NAME[type_token]: name} if path and type_token in _OWN_NAME else {}
-            if path and type_token in (*SUBNETS, *LINKED):
+            if path and type_token.startswith("gcp:compute/"):
+                values |= _of_object(declared, fields)
+            if path and type_token in SUBNETS:
                 values |= {"matchLabels": at(declared.properties, "metadata", "labels")}
             if type_token in SUBNETS:
                 values |= {"tags": tags_of_pairs(fields.get("tags"))}
@@ -112,6 +120,29 @@ def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
             yield respelled(declared, type_token, {**fields, **known}, names)
 
     return spelled
+
+
+def _of_object(declared: Declared, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The cloud's name of what a controller makes of an object, and what others find the object by.
+
+    https://docs.cloud.google.com/config-connector/docs/how-to/managing-resources-with-resource-ids
+    """
+    metadata = mapping(declared.properties.get("metadata"))
+    known = {} if metadata is UNKNOWN else metadata
+    space = declared.place_in_cluster if _NAMESPACED.search(declared.type) else None
+    name = coalesce(fields.get("resourceID"), at(known, "annotations", _EXTERNAL_NAME), known.get("name"))
+    return {"name": name, OBJECT: {**known, "namespace": space if isinstance(space, str) else UNKNOWN}}
+
+
+def _googles() -> Iterator[tuple[str, Spelling]]:
+    """Google's machines and clusters: Terraform, Config Connector and Crossplane put the same kind after the service."""
+    for token in (*clusters.READERS, *machines.READERS, *machines.PARTS):
+        if (match := _OF_GOOGLE.fullmatch(token)) is not None:
+            service, kind = match.groups()
+            named = f"{service.title()}{kind}"
+            yield f"google*:index/{service}{kind}:{named}", _spelled(token, ())
+            yield f"kubernetes:{service}.cnrm.cloud.google.com/*:{named}", _spelled(token, ("spec",))
+            yield f"kubernetes:{service}.gcp.*upbound.io/*:{kind}", _spelled(token, ("spec", "forProvider"))
 
 
 def _objects(fields: Mapping[str, Any], field: str) -> Iterator[Any]:
@@ -163,6 +194,7 @@ def _manifest(declared: Declared) -> Iterable[Declared]:
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     **{row["type"]: _spelled(row["read_as"], row["fields"].split(".") if row["fields"] else ()) for row in _ROWS},
+    **dict(_googles()),
     "kubernetes:ec2.services.k8s.aws/*:LaunchTemplate": _ack_template,
     "kubectl:index/*:*Manifest*": _manifest,
     "kubernetes:index/manifest:Manifest": _manifest,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason
 from facts.concepts.parts import Gpus, Nodes
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, items, negation, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, items, negation, text, whole
 from policies.readers.gke.clusters import gpus_of, pools_named, region_of, unknown_reasons_of, zones_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.node_registration import decoded
@@ -40,8 +40,8 @@ _ONE_BY_ONE: Final = (
 _COPY: Final = "gcp:compute/instanceFromTemplate:InstanceFromTemplate"
 _INSTANCE: Final = "gcp:compute/instance:Instance"
 _SINGLE: Final = (_COPY, _INSTANCE)
-LINKED: Final = (*_TEMPLATES, *GROUPS)
-"""Types that others find by the name or the labels of an object."""
+OBJECT: Final = "the object"
+"""The key of a resource's metadata where it is an object of a controller; no property of a cloud's is called so."""
 _NODE_TEMPLATE: Final = "gcp:compute/nodeTemplate:NodeTemplate"
 _AUTOSCALERS: Final = (
     "gcp:compute/autoscaler:Autoscaler",
@@ -321,7 +321,7 @@ def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
         sources = {urn for key in ("versions", *_LINKS) for urn in other.dependencies.get(key, ())}
         versions = other.properties.get("versions")
         holders = (other.properties, *([versions] if isinstance(versions, Mapping) else items(versions)))
-        links = [link for holder in holders for key in _LINKS if (link := _link(holder, key)) is not None]
+        links = [link for holder in holders for key in _LINKS if (link := _link(holder, key, other)) is not None]
         known = [link for link in links if link is not UNKNOWN]
         if declared.urn in sources or any(_means(link, declared) for link in known):
             yield other
@@ -330,22 +330,35 @@ def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
             yield replace(other, certain=False)
 
 
-def _link(holder: Any, key: str) -> Any:
-    """The link to another resource, or the name or the labels of the object that a controller takes it from:
+def _link(holder: Any, key: str, user: Declared) -> Any:
+    """The link to another resource, or what is known of the object that a controller takes it from:
     https://docs.crossplane.io/latest/managed-resources/managed-resources/#referencing-other-resources,
     https://docs.cloud.google.com/config-connector/docs/how-to/creating-resource-references
     """
-    places = ((key,), (f"{key}Ref", "name"), (f"{key}Ref", "external"), (f"{key}Selector", "matchLabels"))
-    named = coalesce(*(at(holder, *place) for place in places))
-    return UNKNOWN if named is None and at(holder, f"{key}Selector") is not None else named
+    reference, selector = at(holder, f"{key}Ref"), at(holder, f"{key}Selector")
+    direct, name = coalesce(at(holder, key), at(reference, "external")), at(reference, "name")
+    if direct is not None or selector is name is None:
+        return direct
+    if name is not None:
+        space = coalesce(at(reference, "namespace"), at(user.properties, OBJECT, "namespace"))
+        return {"name": name, "namespace": space}
+    labels, by_controller = at(selector, "matchLabels"), flag(at(selector, "matchControllerRef")) is True
+    if by_controller and user.holder:  # what holds both is what makes both
+        return {"labels": coalesce(labels, {}), "holder": user.urn}
+    return UNKNOWN if labels is None else {"labels": labels}
 
 
 def _means(link: Any, declared: Declared) -> bool:
     if isinstance(link, Mapping):
-        labels = declared.properties.get("matchLabels")
-        return all(at(labels, key) == value for key, value in link.items())
-    own = text(declared.properties.get("name"))
-    return isinstance(link, str) and link.rpartition("/")[2].partition("?")[0] == own
+        return _has({**declared.properties.get(OBJECT, {}), "holder": declared.urn}, link)
+    return isinstance(link, str) and link.rpartition("/")[2].partition("?")[0] == declared.named("name")
+
+
+def _has(value: Any, part: Any) -> bool:
+    """Whether an object has all of ``part``, as far as both are known."""
+    if isinstance(part, Mapping):
+        return all(_has(at(value, key), each) for key, each in part.items())
+    return UNKNOWN in (value, part) or value == part
 
 
 def _resized_pools(job: Declared, everything: Program) -> Iterable[Declared]:
@@ -355,9 +368,9 @@ def _resized_pools(job: Declared, everything: Program) -> Iterable[Declared]:
 
 def _node_templates(group: Declared, everything: Program) -> Iterable[Declared]:
     """The templates of a group of sole tenants, by the engine's word or by the name."""
-    link, sources = text(group.properties.get("nodeTemplate")), group.dependencies.get("nodeTemplate", ())
+    link, sources = _link(group.properties, "nodeTemplate", group), group.dependencies.get("nodeTemplate", ())
     for each in everything.of(_NODE_TEMPLATE):
-        if each.urn in sources or (isinstance(link, str) and link.rpartition("/")[2] == each.named("name")):
+        if each.urn in sources or _means(link, each):
             yield each
 
 
@@ -365,7 +378,7 @@ def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
     """Requests, autoscalers and single machines that change the size of a group."""
     for each in everything.of(*_KEYS):
         key = _KEYS[each.type]
-        if _means(_link(each.properties, key), group) or group.urn in each.dependencies.get(key, ()):
+        if _means(_link(each.properties, key, each), group) or group.urn in each.dependencies.get(key, ()):
             yield each
 
 
