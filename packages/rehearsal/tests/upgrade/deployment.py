@@ -100,17 +100,13 @@ class Deployment:
         self._deleted: set[str] = set()
         self._refresh = False
 
-    def update(self, program: Program, *, refresh: bool = False, **config: Any) -> list[Change]:
+    def update(self, program: Program, **config: Any) -> list[Change]:
         """What the update to ``program`` does, all of it; ``config`` replaces keys of the stack file (``None``: gone).
 
-        With ``refresh`` registrations are compared with the cloud as it is, while the program, which asks for the
-        state, is told what the last update wrote: `refresh` in
-        https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/deployment_executor.go. An update that is
-        refused ends as the engine's: what it did before is done.
+        An update that is refused ends as the engine's: what it did before is done.
         """
         self.config = {key: value for key, value in {**self.config, **config}.items() if value is not None}
         self._changes, self._registered, self._replaced, self._aliased, self._deleted = [], {}, [], set(), set()
-        self._refresh = refresh
         error = program.run(self._name, {**self.config, **self._secrets}, [*self._secrets], self.answer)
         if error:
             if not any(each.op == "refuse" for each in self._changes):
@@ -121,6 +117,17 @@ class Deployment:
         self.resources = self._registered
         self._delete(ending)
         return self._changes
+
+    def refresh_and_update(self, program: Program) -> list[Change]:
+        """What `pulumi up --refresh` does: registrations are compared with the cloud as it is, while the program, which
+        asks for the state, is told what the last update wrote: `refresh` in
+        https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/deployment_executor.go.
+        """
+        self._refresh = True
+        try:
+            return self.update(program)
+        finally:
+            self._refresh = False
 
     def destroy(self) -> list[Change]:
         """What `pulumi destroy` does."""

@@ -283,7 +283,8 @@ def test_an_update_of_something_else_sets_no_size(refresh: bool, recorded: int, 
     scaling_group.set_size(account, group, recorded)
     assert refusals(running.edit()) == []
     scaling_group.set_size(account, group, now)
-    assert refusals(running.deployment.update(program(ROOT), refresh=refresh)) == []
+    update = running.deployment.refresh_and_update if refresh else running.deployment.update
+    assert refusals(update(program(ROOT))) == []
     assert scaling_group.describe(account, group)["DesiredCapacity"] == now
 
 
@@ -294,8 +295,8 @@ def test_azure_is_sent_the_size_that_a_pool_has(refresh: bool, now: int, tmp_pat
     running = Running("gpuPools[].maxNodes", "aks-managed", tmp_path)
     nodes = [{"metadata": {"labels": {"agentpool": "gpu"}}}] * now
     running.deployment.fleet.objects["/api/v1/nodes"] = nodes
-    changes = running.deployment.update(program(ROOT), refresh=refresh)
-    assert refusals(changes) == []
+    update = running.deployment.refresh_and_update if refresh else running.deployment.update
+    assert refusals(update(program(ROOT))) == []
     assert refusals(running.edit()) == []
 
 
