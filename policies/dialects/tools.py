@@ -135,7 +135,7 @@ def _of_object(declared: Declared, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _googles() -> Iterator[tuple[str, Spelling]]:
-    """Google's machines and clusters: Terraform, Config Connector and Crossplane put the kind after the service."""
+    """Google's machines and clusters: Terraform, Config Connector and Crossplane have one kind for each."""
     for token in (*clusters.READERS, *machines.READERS, *machines.PARTS):
         if (match := _OF_GOOGLE.fullmatch(token)) is not None:
             service, kind = match.groups()

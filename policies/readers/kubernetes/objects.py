@@ -8,8 +8,9 @@ invented all carry pod templates somewhere, so a new kind is no way around the g
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
@@ -31,7 +32,7 @@ from facts.concepts.unknown import (
 )
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes.chart_values import asks, placed, says
-from policies.readers.kubernetes.parts import each_on_a_node, never_ends
+from policies.readers.kubernetes.parts import each_on_a_node, ends_in_time, never_ends
 from policies.readers.kubernetes.pod_numbers import (
     DEFAULTS,
     PodNumber,
@@ -105,23 +106,17 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
     group = declared.type.split(":")[1].partition("/")[0]
     if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
         yield from until_update(declared, at(declared.outside, "spec"), "the whole of its spec")
-        # KubeRay keeps the cluster of a job that has ended, and MPI's operator its workers, unless told otherwise.
-        kept = "RayCluster" if _keeps_its_cluster(declared) else "MPIWorkers" if _keeps_its_workers(declared) else None
-        kind = kept or declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
-        if declared.group == "argoproj.io" and "Workflow" in kind:
+        if declared.group == "argoproj.io" and "Workflow" in declared.kind:
             body = _of_argo(body)
         yield from _placed_anywhere(body, declared)
         stopped = _is_stopped(declared) or (_SUSPENDED.search(declared.kind) is not None and is_suspended(declared))
         pods_of = _of_its_kind(_PODS_OF, declared) or (lambda body: body)
         least = _least_by_annotation(declared)
-        for workload in embedded_workloads(pods_of(body), kind, declared):
+        for workload in _with_what_stays(pods_of(body), declared):
             always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
-            own_kind = declared.kind if workload.kind == kind else workload.kind
-            reason = None if stopped else workload.always_reason
-            idle = workload.idle if workload.gpus == 0 else workload.idle or _left_after_its_job(declared)
-            yield replace(workload, kind=own_kind, always=always, always_reason=reason, idle=idle)
+            yield replace(workload, always=always, always_reason=None if stopped else workload.always_reason)
         yield from _scaler(declared)
 
 
@@ -138,75 +133,96 @@ def _is_stopped(declared: Declared) -> bool:
 
 
 _RAY_JOBS: Final = {"ray.io/RayJob": ("spec",), "ray.io/RayCronJob": ("spec", "jobTemplate")}
+_MPI: Final = "kubeflow.org/MPIJob"
+# Jobs whose pods may stay → as pods of which kind these do.
+_STAYING_AS: Final = {**dict.fromkeys(_RAY_JOBS, "RayCluster"), _MPI: "MPIWorkers"}
 
 
-def _of_ray(declared: Declared) -> Any:
-    """The spec of a RayJob, also of those that a RayCronJob makes; ``None`` where it makes no cluster of its own.
+def _with_what_stays(body: Any, declared: Declared) -> Iterator[Workload]:
+    """The pods that a custom resource describes; those that a job leaves behind, for as long as it does."""
+    pods = embedded_workloads(body, declared.kind, declared)
+    kind = None if is_suspended(declared) else _of_its_kind(_STAYING_AS, declared)
+    if kind is None:
+        yield from pods
+        return
+    for pod, staying in zip(pods, embedded_workloads(body, kind, declared), strict=True):
+        left = _left_after_its_job(declared, pod.name.split("/"))
+        if pod.gpus == 0 or left.minutes == 0:
+            yield pod
+        elif staying.always == 0:  # a scaler takes them away, or there are none
+            yield replace(pod, idle=_first(staying.idle, left))
+        else:
+            yield replace(staying, kind=pod.kind) if left.minutes == math.inf else replace(pod, idle=left)
 
+
+def _first(one: IdleTime | None, other: IdleTime) -> IdleTime | None:
+    if one is None or one.minutes is UNKNOWN or other.minutes is UNKNOWN:
+        return one
+    return other if other.minutes < one.minutes else one
+
+
+def _left_after_its_job(declared: Declared, place: Sequence[str]) -> IdleTime:
+    """How long the pods at a place stay after their job; for ever where nothing but a person ends them."""
+    seconds: Maybe[float] = 0
+    where, spec = "", declared.properties.get("spec")
+    if (path := _of_its_kind(_RAY_JOBS, declared)) is not None:
+        if _WORKERS in place or "headGroupSpec" in place:
+            where, seconds = _left_by_ray(at(declared.properties, *path), workers=_WORKERS in place)
+    elif "Worker" in place:
+        where, seconds = _left_by_mpi(spec, trains=declared.type.startswith("kubernetes:kubeflow.org/v1:"))
+    return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, f"spec.{where}")
+
+
+_WORKERS: Final = "workerGroupSpecs"
+
+
+def _left_by_ray(spec: Any, *, workers: bool) -> tuple[str, Maybe[float]]:
+    """How many seconds a RayJob, or one that a RayCronJob makes, leaves its head, or its ``workers``: whichever way it
+    ends, until the first rule that takes them. One that has its cluster from elsewhere leaves none of its own.
+
+    https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/rayjob-quick-start.html,
+    https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/rayjob_types.go (``DeletionStrategy``),
     https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/raycronjob_types.go
     """
-    path = _of_its_kind(_RAY_JOBS, declared)
-    spec = None if path is None else at(declared.properties, *path)
-    return spec if at(spec, "clusterSelector") is None else None
+    takes = ("DeleteCluster", "DeleteSelf", UNKNOWN, *(("DeleteWorkers",) if workers else ()))
+    strategy, where = at(spec, "deletionStrategy"), "ttlSecondsAfterFinished"
+    after: Maybe[float] = amount(at(spec, where))
+    if at(spec, "clusterSelector") is not None:
+        return where, 0
+    if strategy is None:
+        return where, math.inf if flag(at(spec, "shutdownAfterJobFinishes")) is False else after
+    if not (rules := items(at(strategy, "deletionRules"))):
+        ends = [at(strategy, when, "policy") in takes for when in ("onSuccess", "onFailure")]
+        return where, after if all(ends) else math.inf
+    conditions = [at(rule, "condition") for rule in rules if at(rule, "policy") in takes]
+    waits: list[Maybe[float]] = []
+    for ended in (("jobStatus", "SUCCEEDED"),), (("jobStatus", "FAILED"), ("jobDeploymentStatus", "Failed")):
+        then = [each for each in conditions if any(at(each, key) in (value, UNKNOWN) for key, value in ended)]
+        seconds = [amount(at(each, "ttlSeconds")) for each in then]
+        known = min((each for each in seconds if each is not UNKNOWN), default=math.inf)
+        waits.append(UNKNOWN if UNKNOWN in seconds and known != 0 else known)
+    longest = max((wait for wait in waits if wait is not UNKNOWN), default=0)
+    return "deletionStrategy.deletionRules", UNKNOWN if UNKNOWN in waits and longest != math.inf else longest
 
 
-def _keeps_its_cluster(declared: Declared) -> bool:
-    """Whether a RayJob's cluster is there after the job: https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem,
-    ``ShutdownAfterJobFinishes`` in https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/rayjob_types.go
-    """
-    spec = _of_ray(declared)
-    strategy = at(spec, "deletionStrategy")
-    ends = flag(at(spec, "shutdownAfterJobFinishes")) is not False or strategy is not None
-    stays = any(at(strategy, when, "policy") == "DeleteNone" for when in ("onSuccess", "onFailure"))
-    rules = {str(at(rule, "policy")) for rule in items(at(strategy, "deletionRules"))}
-    return spec is not None and (not ends or stays or rules == {"DeleteNone"})
+def _left_by_mpi(spec: Any, *, trains: bool) -> tuple[str, Maybe[float]]:
+    """How many seconds an MPIJob leaves its workers: https://github.com/kubeflow/mpi-operator/issues/134,
+    https://github.com/kubeflow/mpi-operator/blob/master/pkg/apis/kubeflow/v2beta1/default.go (``CleanPodPolicyNone``).
 
-
-def _left_after_its_job(declared: Declared) -> IdleTime | None:
-    """How long a RayJob's cluster is there after the job, or the workers of an MPIJob that leaves them; of rules
-    by the first one, which may take all pods with GPUs.
-
-    https://docs.ray.io/en/latest/cluster/kubernetes/getting-started/rayjob-quick-start.html
-    """
-    if is_suspended(declared):
-        return None
-    spec, ray = declared.properties.get("spec"), _of_ray(declared)
-    rules = [rule for rule in items(at(ray, "deletionStrategy", "deletionRules")) if at(rule, "policy") != "DeleteNone"]
-    waits = [amount(at(rule, "condition", "ttlSeconds")) for rule in rules]
-    known = [wait for wait in waits if wait is not UNKNOWN]
-    first = UNKNOWN if UNKNOWN in waits else min(known, default=0)
-    seconds: dict[str, Maybe[int]] = {"deletionStrategy.deletionRules": first}
-    if flag(at(ray, "shutdownAfterJobFinishes")) is not False:
-        seconds["ttlSecondsAfterFinished"] = amount(at(ray, "ttlSecondsAfterFinished"))
-    if _leaves_its_workers(declared) and not _keeps_its_workers(declared):
-        seconds |= {".".join(path): amount(at(spec, *path)) for path in _ENDS_OF_MPI}
-    for where, number in seconds.items():
-        if number != 0:
-            return IdleTime(UNKNOWN if number is UNKNOWN else number / 60, f"spec.{where}")
-    return None
-
-
-_ENDS_OF_MPI: Final = (("runPolicy", "ttlSecondsAfterFinished"), ("ttlSecondsAfterFinished",))
-
-
-def _keeps_its_workers(declared: Declared) -> bool:
-    """Whether an MPIJob's workers are there until somebody deletes it. A time to live ends the whole job in version 1
-    alone, of Kubeflow's training operator; in MPI's operator it ends the launcher:
+    A time to live ends the whole job where Kubeflow's training operator (version 1) runs it (``trains``); in MPI's
+    operator it ends the launcher, and one that waits for a person keeps the workers whatever else is said:
     https://github.com/kubeflow/mpi-operator/blob/master/pkg/controller/mpi_job_controller.go (``newLauncherJob``)
     """
-    ends = [at(declared.properties.get("spec"), *path) for path in _ENDS_OF_MPI]
-    by_itself = declared.type.startswith("kubernetes:kubeflow.org/v1:") and ends != [None, None]
-    return _leaves_its_workers(declared) and not by_itself
-
-
-def _leaves_its_workers(declared: Declared) -> bool:
-    """Whether an MPIJob's workers are there after its launcher: https://github.com/kubeflow/mpi-operator/issues/134,
-    https://github.com/kubeflow/mpi-operator/blob/master/pkg/apis/kubeflow/v2beta1/default.go (``CleanPodPolicyNone``)
-    """
-    spec = declared.properties.get("spec")
-    policies = [at(spec, *path, "cleanPodPolicy") for path in (("runPolicy",), ())]
-    of_mpi = f"{declared.group}/{declared.kind}" == "kubeflow.org/MPIJob"
-    return of_mpi and coalesce(*policies, "None") == "None"
+    launcher = at(spec, "mpiReplicaSpecs", "Launcher", "template", "spec")
+    if never_ends(launcher) and not ends_in_time(at(spec, "runPolicy")):
+        return "mpiReplicaSpecs.Launcher", math.inf
+    if coalesce(*(at(spec, *path, "cleanPodPolicy") for path in (("runPolicy",), ())), "None") != "None":
+        return "runPolicy.cleanPodPolicy", 0
+    ends = {
+        where: at(spec, *where.split(".")) for where in ("runPolicy.ttlSecondsAfterFinished", "ttlSecondsAfterFinished")
+    }
+    known = ((where, amount(value)) for where, value in ends.items() if value is not None and trains)
+    return next(known, ("runPolicy.cleanPodPolicy", math.inf))
 
 
 def _least_by_annotation(declared: Declared) -> int:
@@ -786,18 +802,6 @@ def _pod_of_argo(template: Any, shared: Mapping[str, Any]) -> Any:
     }
 
 
-def _of_mpi(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the number of launchers, which end with their work."""
-    spec = body.get("spec")
-    parts = at(spec, "mpiReplicaSpecs")
-    if not isinstance(spec, Mapping) or not isinstance(parts, Mapping):
-        return body
-    ended = {
-        key: {**part, "replicas": 0} for key, part in parts.items() if key == "Launcher" and isinstance(part, Mapping)
-    }
-    return {**body, "spec": {**spec, "mpiReplicaSpecs": {**parts, **ended}}}
-
-
 def _at_least_one(least: Any) -> Maybe[int]:
     """An HPA has no minimum of 0: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/."""
     number = amount(least, 1)
@@ -815,7 +819,6 @@ def _of_nim(body: Mapping[str, Any]) -> Mapping[str, Any]:
 _PODS_OF: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]] = {
     "serving.kserve.io/InferenceService": _of_kserve,
     "apps.nvidia.com/NIMService": _of_nim,
-    "kubeflow.org/MPIJob": _of_mpi,
     "ray.io/*": _ray_groups,
     "orchestration.aibrix.ai/Ray*": _ray_groups,  # https://aibrix.readthedocs.io/latest/features/multi-node-inference.html
     "leaderworkerset.x-k8s.io/LeaderWorkerSet": _leader_and_workers,

@@ -160,14 +160,17 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
         return 0
     if kind in REPLICATED:
         return amount(at(spec, "replicas"), 1)
-    stays = parts.never_ends(pod) or parts.serves(pod)
-    if stays and (parts.only_pauses(pod) is True or not parts.ends_in_time(spec)):
-        return amount(at(spec, "parallelism"), 1)
+    job = at(declared.properties, *(POD_PATHS[kind][:-2] or ("spec",)))
+    stays, pods = parts.never_ends(pod) or parts.serves(pod), amount(at(job, "parallelism"), 1)
+    if stays and (parts.only_pauses(pod) is True or not parts.ends_in_time(job)):
+        return pods
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
     # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
-    often = kind == "CronJob" and longest_window((at(spec, "schedule"), "10m")) == math.inf
-    return 1 if often else 0
+    seconds = whole(at(job, "activeDeadlineSeconds"), default=0) if stays else 0
+    lasts = UNKNOWN if seconds is UNKNOWN else f"{(seconds or 0) // 60 + 10}m"
+    often = kind == "CronJob" and longest_window((at(spec, "schedule"), lasts)) == math.inf
+    return pods if often else 0
 
 
 def keeps_room(pod: Any, *, for_others: bool = False) -> Maybe[bool]:
