@@ -30,7 +30,7 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.idle import idle_of_daemon_set
+from policies.readers.idle import idle_of_daemon_set, minutes_of
 from policies.readers.kubernetes.chart_values import asks, placed, says
 from policies.readers.kubernetes.parts import each_on_a_node, ends_in_time, never_ends
 from policies.readers.kubernetes.pod_numbers import (
@@ -41,6 +41,7 @@ from policies.readers.kubernetes.pod_numbers import (
     has_number,
     is_number,
     known,
+    largest,
     least_of,
     times,
 )
@@ -113,10 +114,12 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         yield from _placed_anywhere(body, declared)
         stopped = _is_stopped(declared) or (_SUSPENDED.search(declared.kind) is not None and is_suspended(declared))
         pods_of = _of_its_kind(_PODS_OF, declared) or (lambda body: body)
-        least = _least_by_annotation(declared)
+        least, retained = _kept_by_its_scaler(declared), _retained_by_knative(declared)
         for workload in _with_what_stays(pods_of(body), declared):
-            always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
-            yield replace(workload, always=always, always_reason=None if stopped else workload.always_reason)
+            always = 0 if stopped else largest([least, workload.always])
+            idle = retained if always == 0 and workload.gpus != 0 else None
+            reason = None if stopped else workload.always_reason
+            yield replace(workload, always=always, always_reason=reason, idle=workload.idle or idle)
         yield from _scaler(declared)
 
 
@@ -225,24 +228,51 @@ def _left_by_mpi(spec: Any, *, trains: bool) -> tuple[str, Maybe[float]]:
     return next(known, ("runPolicy.cleanPodPolicy", math.inf))
 
 
-def _least_by_annotation(declared: Declared) -> int:
-    """The fewest pods that KServe leaves: without Knative it makes an HPA, which keeps one.
+def _kept_by_its_scaler(declared: Declared) -> Maybe[int]:
+    """The fewest pods that Knative leaves by its own settings; without Knative, KServe makes an HPA, which keeps one.
 
-    https://github.com/kserve/kserve/blob/master/pkg/controller/v1beta1/inferenceservice/reconcilers/hpa/hpa_reconciler.go
+    https://github.com/kserve/kserve/blob/master/pkg/controller/v1beta1/inferenceservice/reconcilers/hpa/hpa_reconciler.go,
+    https://knative.dev/docs/serving/autoscaling/scale-bounds/
     """
     annotations = at(declared.properties, "metadata", "annotations")
     mode, scaler = (at(annotations, f"serving.kserve.io/{name}") for name in ("deploymentMode", "autoscalerClass"))
     if mode in ("RawDeployment", "Standard"):
         return int(scaler in (None, "hpa"))
-    return int(any(is_false(_scales_to_zero(each)) is True for each in declared.references))
+    always_one = is_false(_setting(declared, "enable-scale-to-zero")) is True
+    always_one = always_one or str(_of_template(declared, (_CLASS,), "pod-autoscaler-class")).startswith("hpa.")
+    # KServe writes a number into each template.
+    counts = declared.kind == "Service" and _of_template(declared, _MIN_SCALES) is None
+    return largest([int(always_one), amount(_setting(declared, "min-scale")) if counts else 0])
 
 
-def _scales_to_zero(settings: Declared) -> Any:
-    """What settings of Knative's autoscaler say of its last pod: https://knative.dev/docs/serving/autoscaling/scale-to-zero/,
+def _retained_by_knative(declared: Declared) -> IdleTime | None:
+    """How long the last pod stays without requests: https://knative.dev/docs/serving/autoscaling/scale-to-zero/."""
+    minutes = minutes_of(_of_template(declared, (f"autoscaling.knative.dev/{_RETENTION}",), _RETENTION))
+    return None if minutes is None or not _is_of_knative(declared) else IdleTime(minutes, _RETENTION)
+
+
+def _is_of_knative(declared: Declared) -> bool:
+    return any(matches(f"{declared.group}/{declared.kind}", pattern) for pattern in _OF_KNATIVE)
+
+
+_RETENTION: Final = "scale-to-zero-pod-retention-period"
+
+
+def _of_template(declared: Declared, keys: Iterable[str], setting: str = "") -> Any:
+    """An annotation for Knative's autoscaler; without one, the cluster's setting."""
+    spec = declared.properties.get("spec")
+    places = (at(spec, "template", "metadata"), at(spec, "predictor"), declared.properties.get("metadata"))
+    own = coalesce(*(at(place, "annotations", key) for place in places for key in keys))
+    return _setting(declared, setting) if own is None else own
+
+
+def _setting(declared: Declared, key: str) -> Any:
+    """What the settings of Knative's autoscaler in the program say, in its ConfigMap or by its operator.
+
     https://knative.dev/docs/install/operator/configuring-serving-cr/
     """
     places = (("data",), ("spec", "config", "autoscaler"), ("spec", "config", "config-autoscaler"))
-    return coalesce(*(at(settings.properties, *place, "enable-scale-to-zero") for place in places))
+    return coalesce(*(at(each.properties, *place, key) for each in declared.references for place in places))
 
 
 def _settings_of_knative(_: Declared, everything: Program) -> Iterable[Declared]:
@@ -586,7 +616,7 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
     own = kind if kind == _RELEASE else known(declared.group, kind)
-    of_knative = any(matches(f"{declared.group}/{declared.kind}", pattern) for pattern in _OF_KNATIVE)
+    of_knative = _is_of_knative(declared)
     for pod_at in _pods(body, (), _Around(), own):
         whole, around = pod_at.whole, pod_at.around
         pod = pod_at.pod if whole else {"containers": [pod_at.pod]}
