@@ -256,7 +256,7 @@ def _files(declared: Declared, complete: bool) -> Iterator[NotEvaluated]:
     """A chart, or values, in files that are not part of the program."""
     named = _chart(declared)
     chart, reference = known_text(named) or "", declared.properties.get(SOURCE)
-    if reference is UNKNOWN or (reference is not None and named is UNKNOWN):
+    if reference is not None and (named is UNKNOWN or (named is None and _is_output(reference))):
         yield from until_update(declared, UNKNOWN, "its chart")
     elif named is None and SOURCE in declared.properties:
         yield _opaque(declared, "its chart is named by an object that is not in this program", "Name the chart itself")
@@ -314,7 +314,15 @@ https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference"""
 
 def _completing(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from roles_among(declared, "values", everything)
-    yield from everything.meant(declared.properties.get(SOURCE), declared)
+    reference = declared.properties.get(SOURCE)
+    yield from everything.meant(reference, declared)
+    if _is_output(reference):
+        sources = {urn for urns in declared.dependencies.values() for urn in urns}
+        yield from (each for each in everything.of_kinds(*_SOURCES) if each.urn in sources)
+
+
+def _is_output(reference: Any) -> bool:
+    return UNKNOWN in (at(reference, "kind"), at(reference, "name"))
 
 
 def _chart(declared: Declared) -> Any:
@@ -380,42 +388,51 @@ def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Ite
 
 
 def _notebooks(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
-    """Where nothing stops idle servers within a day, each profile with GPUs as one server that stays."""
+    """Where nothing stops idle servers within a day, each profile with GPUs as a server that stays, the largest of its
+    choices on the same nodes."""
     if _culls(at(values, "cull")):
         return
     user, spawner = at(values, "singleuser"), at(values, "hub", "config", "KubeSpawner")
     usual = coalesce(at(spawner, "extra_resource_limits"), at(user, "extraResource", "limits"), {})
-    for label, override in _overrides([*items(at(user, "profileList")), *items(at(spawner, "profile_list"))]):
-        limits = coalesce(at(override, "extra_resource_limits"), usual)
-        placement = {
-            "tolerations": coalesce(
-                *(at(each, "tolerations") for each in (override, spawner)), at(user, "extraTolerations")
-            ),
-            "nodeSelector": coalesce(
-                *(at(each, "node_selector") for each in (override, spawner)), at(user, "nodeSelector")
-            ),
-        }
-        server = _pods(placement, {"resources": {"limits": limits}}, 1, (f"{release}/{label}", namespace, resource))
-        if server.gpus != 0:
-            yield replace(server, kind="Notebook", keeps_room=False)
+    for label, overrides in _profiles([*items(at(user, "profileList")), *items(at(spawner, "profile_list"))]):
+        largest: dict[str, Workload] = {}
+        for override in overrides:
+            limits = coalesce(at(override, "extra_resource_limits"), usual)
+            tolerations, selector = (
+                coalesce(*(at(each, key) for each in (override, spawner)), at(user, usually))
+                for key, usually in (("tolerations", "extraTolerations"), ("node_selector", "nodeSelector"))
+            )
+            placement = {"tolerations": tolerations, "nodeSelector": selector}
+            named = (f"{release}/{label}", namespace, resource)
+            server = _pods(placement, {"resources": {"limits": limits}}, 1, named)
+            nodes = str(server.node_selector)
+            largest[nodes] = max(largest.get(nodes, server), server, key=_size)
+        yield from (replace(each, kind="Notebook", keeps_room=False) for each in largest.values() if each.gpus != 0)
 
 
-def _overrides(profiles: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """What a hub's server may be started with: its name, and the settings of its profile and of each choice there.
+def _size(server: Workload) -> tuple[float, bool]:
+    """More GPUs are more; a part of one is less than one."""
+    return 0.5 if server.gpus is UNKNOWN else server.gpus, server.tolerations != ()
+
+
+def _profiles(profiles: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
+    """What a hub's server may be started with: a profile's name, and its settings with those of each choice there.
 
     https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.profile_list
     """
-    yield "notebook", {}
+    yield "notebook", [{}]
     for number, profile in enumerate(profiles, 1):
-        label, own = known_text(at(profile, "slug")) or f"profile-{number}", at(profile, "kubespawner_override")
-        yield label, own
-        options = at(profile, "profile_options")
+        own, options = at(profile, "kubespawner_override"), at(profile, "profile_options")
+        choices = [own]
         for option in options.values() if isinstance(options, Mapping) else ():
-            choices = at(option, "choices")
-            for name, choice in choices.items() if isinstance(choices, Mapping) else ():
-                override = at(choice, "kubespawner_override")
-                both = isinstance(own, Mapping) and isinstance(override, Mapping)
-                yield f"{label}-{name}", {**own, **override} if both else override
+            listed = at(option, "choices")
+            choices += [
+                at(each, "kubespawner_override") for each in (listed.values() if isinstance(listed, Mapping) else ())
+            ]
+        yield (
+            known_text(at(profile, "slug")) or f"profile-{number}",
+            [{**own, **each} if isinstance(own, Mapping) and isinstance(each, Mapping) else each for each in choices],
+        )
 
 
 def _culls(settings: Any) -> bool:
