@@ -127,13 +127,14 @@ def _resources(
         if isinstance(entry, Mapping) and at(resource, "copy") is not None:
             # https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-resources
             count = at(resource, "copy", "count")
-            if not isinstance(count, int):
-                yield declared
+            unread = not isinstance(count, int)  # then the template is, as a whole
             once = [{key: part for key, part in entry.items() if key != "copy"}]
             for number in range(min(count, _MOST_ELEMENTS) if isinstance(count, int) else 1):
                 of_loop = replace(declared, name=f"{declared.name}[{number}]")
                 for each in _resources(of_loop, once, scope, kind_above, name_above):
-                    yield declared if each is of_loop else each  # what is not read is the template as a whole
+                    unread = unread or each is of_loop
+                    yield from () if each is of_loop else (each,)
+            yield from (declared,) if unread else ()
             continue
         kind = at(resource, "type")
         if not isinstance(resource, Mapping) or not isinstance(kind, str) or scope.depth > _DEEPEST:

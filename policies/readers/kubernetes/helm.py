@@ -81,6 +81,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
     inputs = declared.properties
     yield from _commands(declared)
     values, complete = _values(inputs)
+    complete = complete and not any(items(at(spec, "valuesFiles")) for spec in _specs_of_sources(declared))
     yield from _files(declared, complete)
     yield from until_update(declared, inputs.get("values"), "the whole of its values")
     values, _ = whole_objects(values)
@@ -327,9 +328,12 @@ def _is_output(reference: Any) -> bool:
 
 def _chart(declared: Declared) -> Any:
     """The chart as the release, or the object of its reference, names it."""
-    sources = (each.properties.get("spec") for each in declared.references if each.kind in _SOURCES)
-    named = (at(spec, key) for spec in sources for key in ("url", "chart"))
+    named = (at(spec, key) for spec in _specs_of_sources(declared) for key in ("url", "chart"))
     return coalesce(declared.properties.get("chart"), *named)
+
+
+def _specs_of_sources(declared: Declared) -> Iterator[Any]:
+    return (each.properties.get("spec") for each in declared.references if each.kind in _SOURCES)
 
 
 _SOURCES: Final = ("OCIRepository", "HelmChart")

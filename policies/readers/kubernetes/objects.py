@@ -926,8 +926,8 @@ def _pods(value: Any, path: tuple[str, ...], around: _Around, kind: str) -> Iter
                 number = inner.number.in_set()
                 inner = replace(inner, number=replace(number, number=amount(own)) if is_number(own) else number)
             elif starts == "for work":
-                # The number of one part of a chart is none of those it starts.
-                inner = replace(inner, number=inner.number.without_number(), starts=starts)
+                # The number of one part of a chart is none of those it starts, and its scaler scales none of them.
+                inner = replace(inner, number=inner.number.without_number(), leaves=None, starts=starts)
             elif starts:
                 inner = replace(inner, starts=starts)
                 if name.lower() == "backend" and inner.number.number is not None:

@@ -54,7 +54,7 @@ _SERVES: Final = re.compile(
     r"|vllm serve|vllm\.entrypoints\.\S*api_server|sglang\.launch_server"
     r"|text-generation-launcher|trtllm-serve|tritonserver|ollama serve|llama-server|bentoml serve"
     r"|lmdeploy serve|torchserve (?:\S+ )*--foreground|ipykernel_launcher|ray start (?=.*--head\b)(?:\S+ )*--block"
-    r"|celery (?:-\S+ (?:[^-\s]\S* )?)*worker|rq worker(?!.* (?:-b|--(?:burst|max-jobs|max-idle-time))\b)"
+    r"|celery (?:-\S+ (?:[^-\s]\S* )?)*worker|rq worker(?!.* (?:-\w*b\w*|--(?:burst|max-jobs|max-idle-time))\b)"
     r"|prefect worker start(?!.* --run-once\b)"
     r"|mlflow (?:models serve|server|ui)|uvicorn|gunicorn|hypercorn|fastapi (?:dev|run)|flask (?:\S+ )*run"
     r"|manage\.py runserver|http\.server)(?= |$)"

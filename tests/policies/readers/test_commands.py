@@ -66,6 +66,7 @@ def test_a_server_is_left_to_a_person(line: str) -> None:
     [
         "jupyter nbconvert --execute lab.ipynb",
         "rq worker --burst gpu",
+        "rq worker -bv gpu",
         "rq worker --max-idle-time 60 gpu",
         "rq worker --max-jobs 1 gpu",
         "prefect worker start --pool gpu --run-once",

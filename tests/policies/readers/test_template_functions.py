@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from facts.concepts.declared import NodeGroup
+from facts.concepts.declared import NodeGroup, NotEvaluated
 from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.aks.template_expressions import evaluated
@@ -95,6 +95,13 @@ def test_azures_loop_over_a_property_makes_a_list() -> None:
     inputs = {"properties": {"template": {"resources": [cluster]}}}
     items = read(Declared("azure-native:resources:Deployment", "x", "urn:x", inputs))
     assert len([item for item in items if isinstance(item, NodeGroup)]) == 2
+
+
+def test_azures_loop_over_resources_that_are_not_read_is_named_once() -> None:
+    pool = {"copy": {"name": "pools", "count": 5}, "type": "[reference('x').type]", "name": "a", "properties": {}}
+    inputs = {"properties": {"template": {"resources": [pool]}}}
+    items = read(Declared("azure-native:resources:Deployment", "x", "urn:x", inputs))
+    assert [type(item) for item in items] == [NotEvaluated]
 
 
 MAP = {"Sizes": {"eu-west-1": {"min": 2}, "prod": {"min": 1, "list": "0,1"}}}
