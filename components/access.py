@@ -16,9 +16,8 @@ import pulumi
 from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.sections.access import Access as AccessSetting
-from components.settings.sections.teams import Team
 from components.user_admission import user_policies
-from components.users import bind_user, people_namespace
+from components.users import bind_user, people_namespace, pod_security
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import (
     CLUSTER_RESOURCE_RULES,
@@ -47,16 +46,15 @@ READER: Final = manifest(f"{RBAC}/v1", "ClusterRole", READER_ROLE, rules=[*READE
 
 @dataclass(frozen=True, kw_only=True)
 class AccessArgs:
-    """The stack file's ``access`` (``entries``) and ``teams`` for ``cluster``; each team has a namespace."""
+    """The stack file's ``access`` (``entries``) for ``cluster``."""
 
     cluster: Cluster
     entries: Sequence[AccessSetting]
-    teams: Sequence[Team] = ()
 
 
 class Access(pulumi.ComponentResource):
-    """Namespaces and role bindings; in each namespace and ``default`` a disruption budget and an account for GPU jobs.
-    Policies on what people run in all their namespaces (``user_admission.py``).
+    """All namespaces of people and role bindings; in each and in ``default`` a disruption budget and an account for GPU
+    jobs. Policies on what people run in all their namespaces (``user_admission.py``).
 
     Clouds renew and upgrade nodes by evictions, which the budget refuses. It is the namespace's and not a job's: there
     before the first pod, and never left over. In other namespaces ``gpu submit`` makes it.
@@ -68,19 +66,20 @@ class Access(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: AccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Access", name, None, opts)
-        objects, cloud = args.cluster.objects, args.cluster.cloud
+        objects, cloud, settings = args.cluster.objects, args.cluster.cloud, args.cluster.settings
         self.namespaces = {
             namespace: (
-                # Under another name it would be made again, and then deleted with what runs in it.
                 people_namespace(args.cluster, namespace, args.cluster)
-                if namespace in args.cluster.settings.workload_namespaces
+                if namespace in settings.workload_namespaces
                 else people_namespace(
                     args.cluster, namespace, self, name=f"{name}-namespace-{namespace}", retained=True
                 )
             )
-            for namespace in (*namespaces(args.entries, args.teams), *args.cluster.settings.former_namespaces)
+            for namespace in settings.user_namespaces
             if namespace != DEFAULT_NAMESPACE
         }
+        for namespace in settings.reserved_namespaces:
+            objects.namespace(namespace, args.cluster, labels=pod_security(settings))
         if not args.cluster.handle.outlives_stack:
             self.namespaces[DEFAULT_NAMESPACE] = people_namespace(
                 args.cluster, DEFAULT_NAMESPACE, self, name=f"{name}-namespace-{DEFAULT_NAMESPACE}"
@@ -95,7 +94,7 @@ class Access(pulumi.ComponentResource):
         if args.entries or args.cluster.handle.user is not None:
             viewer = objects.declare(
                 f"{name}-{_VIEWER}",
-                cluster_resource_viewer(args.cluster.settings.autoscaler),
+                cluster_resource_viewer(settings.autoscaler),
                 self,
                 renamed_from=f"{name}-{_FORMER_VIEWER}",
             )
@@ -125,12 +124,6 @@ def cluster_resource_viewer(autoscaler: str) -> dict[str, Any]:
     if autoscaler not in KARPENTERS:
         return CLUSTER_RESOURCE_VIEWER
     return {**CLUSTER_RESOURCE_VIEWER, "rules": [*CLUSTER_RESOURCE_RULES, _NODE_CLAIMS]}
-
-
-def namespaces(entries: Sequence[AccessSetting], teams: Sequence[Team] = ()) -> list[str]:
-    """The namespaces of all entries and teams, each once."""
-    names = [namespace for entry in entries for namespace in entry.namespaces]
-    return list(dict.fromkeys((*names, *(team.name for team in teams))))
 
 
 def bindings(entry: AccessSetting, subject: Subject) -> Iterator[dict[str, Any]]:

@@ -84,7 +84,7 @@ def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) 
         """What the stack has beside its GPU pools."""
         for pool in cpu_pools:
             CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool), options())
-        access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, teams=settings.teams), options())
+        access = Access("access", AccessArgs(cluster=cluster, entries=settings.access), options())
         Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), options())
         workloads.update(declare_workloads(cluster, admin_pool, access.namespaces, options()))
         return workloads

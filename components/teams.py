@@ -19,6 +19,7 @@ from components.settings.sections.teams import Priority, Team
 from components.user_admission import grows_for_claims
 from facts.concepts.kubernetes import (
     COUNTED_APART,
+    DEFAULT_NAMESPACE,
     DEVICE_CLASSES,
     GPU_RESOURCE,
     MIG_RESOURCE,
@@ -27,7 +28,7 @@ from facts.concepts.kubernetes import (
     manifest,
     quantity,
 )
-from facts.concepts.namespaces import owner_of
+from facts.concepts.namespaces import TOOLS, owner_of
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource
 
@@ -140,36 +141,44 @@ def with_former(settings: Settings) -> Settings:
     them after an administrator has deleted the namespace, and a ``pulumi refresh``.
     """
     deployed = Deployed()
+    access = _namespaces(deployed, "access-namespace-", "gpucluster:index:Access")
+    workloads = _namespaces(deployed, "namespace-", "gpucluster:index:Cluster").difference(TOOLS)
+    # Version 0.1.0 admitted namespaces of the cluster itself, whose pods the policies would refuse. Those of ``access``
+    # stay without their resource.
+    reserved = {name for name in workloads if owner_of(name)}
+    people = {name for name in access | workloads if not owner_of(name)}
+    former = people.difference(settings.user_namespaces)
     own = settings.own is None or settings.own.creates_cluster
-    access = _of_people(deployed, "access-namespace-", "gpucluster:index:Access") if own else set()
-    workloads = _of_people(deployed, "namespace-", "gpucluster:index:Cluster")
     quotas = {
         name: [deployed.outputs(_QUOTA, f"teams-{name}-resourcequota-{each}").get("spec", {}) for each in _QUOTAS]
         # A team's namespace may have been an identity's first.
-        for name in sorted((access | workloads if own else access).difference(team.name for team in settings.teams))
+        for name in sorted(people.difference(team.name for team in settings.teams) if own else ())
     }
-    teams = [team_of(name, *specs) for name, specs in quotas.items() if all(specs)]
-    named = {namespace for entry in settings.access for namespace in entry.namespaces}
-    former = tuple(sorted(name for name in access - named if name in quotas and not all(quotas[name])))
-    elsewhere = workloads.difference(settings.user_namespaces, access)
-    for name in sorted({*former, *(team.name for team in teams), *elsewhere}):
-        used = name in settings.user_namespaces
-        where = "identities and workloads" if name in elsewhere else "teams" if used else "access and teams"
-        lift = "To lift the quota alone, write the team again with more gpus. " if all(quotas.get(name, [()])) else ""
+    teams = {name: team_of(name, *specs) for name, specs in quotas.items() if all(specs)}
+    for name in sorted({*former, *teams, *reserved}):
+        keeps = "stays without quotas and policies" if name in reserved else "keeps its quotas, policies and queue"
+        named = name in settings.user_namespaces
+        where = "teams of the stack file no longer name" if named else "the stack file no longer names"
+        lift = "To lift the quota alone, write the team again with more gpus. " if name in teams else ""
         pulumi.warn(
-            f"{where} of the stack file no longer name '{name}': its namespace keeps its quotas, policies and queue. "
-            f"{lift}To end them: kubectl delete namespace {name}, which deletes what runs there, its volumes and its "
-            "Secrets, then pulumi refresh and pulumi up"
+            f"{where} '{name}': its namespace {keeps}. {lift}To end it: kubectl delete namespace {name}, which deletes "
+            "what runs there, its volumes and its Secrets, then pulumi refresh by itself, and pulumi up"
         )
-    file = settings.file.model_copy(update={"teams": (*settings.teams, *teams)})
-    return replace(settings, file=file, former_namespaces=former, workload_namespaces=tuple(sorted(workloads)))
+    members = {DEFAULT_NAMESPACE, *access, *(team.name for team in settings.teams)}
+    members |= {namespace for entry in settings.access for namespace in entry.namespaces}
+    return replace(
+        settings,
+        file=settings.file.model_copy(update={"teams": (*settings.teams, *teams.values())}),
+        former_namespaces=tuple(sorted(former)),
+        reserved_namespaces=tuple(sorted(reserved)),
+        workload_namespaces=tuple(sorted({*workloads, *settings.user_namespaces}.difference(members - workloads))),
+    )
 
 
-def _of_people(deployed: Deployed, start: str, parent: str) -> set[str]:
-    """The namespaces of people whose resources in a component of the type ``parent`` have such names."""
-    names = {name.removeprefix(start) for name in deployed.names(_NAMESPACE, parent) if name.startswith(start)}
-    # Earlier versions admitted namespaces of components, whose pods the policies would refuse.
-    return {name for name in names if not owner_of(name)}
+def _namespaces(deployed: Deployed, start: str, parent: str) -> set[str]:
+    """The namespaces whose resources in a component of the type ``parent`` have such names."""
+    names = (name for name in deployed.names(_NAMESPACE, parent) if name.startswith(start))
+    return {name.removeprefix(start) for name in names}
 
 
 def required_class(teams: Sequence[Team], namespace: str) -> dict[str, str]:

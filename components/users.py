@@ -15,6 +15,7 @@ import pulumi
 
 from components.clouds.base import load_cloud
 from components.cluster import Cluster
+from components.settings import Settings
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, role_binding
 from facts.concepts.parts import FABRIC_CLAIM
 
@@ -65,6 +66,11 @@ NAMESPACE_LIMITS: Final[Mapping[str, str]] = {
 """What a namespace may have of what no quota of GPUs counts, and others pay or lack."""
 
 
+def pod_security(settings: Settings) -> Mapping[str, str]:
+    """The labels of a namespace of people."""
+    return MPS_POD_SECURITY if any(pool.gpus.mps for pool in settings.gpu_pools) else POD_SECURITY
+
+
 def people_namespace(
     cluster: Cluster, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
 ) -> pulumi.Resource:
@@ -74,16 +80,16 @@ def people_namespace(
     A ``retained`` one of a cluster that somebody else made keeps the labels and limits that its owner chose.
     """
     theirs = cluster.handle.outlives_stack and retained
-    mps = any(pool.gpus.mps for pool in cluster.settings.gpu_pools)
     resource = cluster.objects.namespace(
         namespace,
         parent,
         name=name,
         retained=retained,
-        labels={} if theirs else MPS_POD_SECURITY if mps else POD_SECURITY,
+        labels={} if theirs else pod_security(cluster.settings),
         existing=namespace == DEFAULT_NAMESPACE,
     )
-    bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)
+    if namespace not in cluster.settings.former_namespaces:
+        bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)
     claimed = [
         pool.nodes.fabric
         for pool in cluster.settings.gpu_pools

@@ -16,10 +16,8 @@ from components.clouds.base import Reach
 from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.sections.workloads import Workloads
-from components.users import people_namespace
 from components.workloads import data
 from components.workloads.data import WorkloadArgs
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 
 
 def declare_workloads(
@@ -52,13 +50,9 @@ def declare_workloads(
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
     elif "checkpoints" in cluster.handle.workloads.rights_of_data:
         data.RightsOfData("checkpoints", data.CheckpointBucket, cluster, opts)
-    named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
-    named += [volume.namespace] if volume is not None else []
-    # Deleted with the setting that named it, such a namespace would end all jobs in it.
-    namespaces = _namespaces(cluster, [*named, *settings.workload_namespaces], user_namespaces)
-    args = WorkloadArgs(cluster=cluster, namespaces={**user_namespaces, **namespaces}, after=(admin_pool,))
+    args = WorkloadArgs(cluster=cluster, namespaces=user_namespaces, after=(admin_pool,))
     if reach:
-        _declare_identities(cluster, reach, namespaces, opts)
+        _declare_identities(cluster, reach, user_namespaces, opts)
     if volume is not None:
         outputs["sharedVolume"] = pulumi.Output.from_input(data.SharedVolume("shared-volume", args, opts).claim)
     if services:
@@ -124,13 +118,3 @@ def _declare_tools(args: WorkloadArgs, opts: pulumi.ResourceOptions) -> dict[str
             _tool(key).TOOL(key, args, opts)
             usage[key] = _tool(key).USAGE
     return usage
-
-
-def _namespaces(
-    cluster: Cluster, names: list[str], user_namespaces: Mapping[str, pulumi.Resource]
-) -> Mapping[str, pulumi.Resource]:
-    return {
-        name: user_namespaces.get(name) or people_namespace(cluster, name, cluster)
-        for name in dict.fromkeys(names)
-        if name != DEFAULT_NAMESPACE
-    }

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pulumi
 
-from components.access import namespaces
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, UNINTERRUPTED, uninterrupted_budget
@@ -79,7 +78,7 @@ class TrainingJob(pulumi.ComponentResource):
         job_manifest, *services = manifests(job)
         first = [objects.declare(f"{name}-service", service, self) for service in services]
         settings = args.cluster.settings
-        if args.namespace not in (DEFAULT_NAMESPACE, *namespaces(settings.access, settings.teams)):
+        if args.namespace not in (DEFAULT_NAMESPACE, *settings.user_namespaces):
             # The namespace's, so it outlives this job.
             first.append(objects.declare(f"{name}-budget", uninterrupted_budget(args.namespace), self, retained=True))
         objects.declare(f"{name}-job", job_manifest, self, *first, as_made=_IGNORED_CHANGES)

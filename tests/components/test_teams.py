@@ -15,7 +15,8 @@ from facts.concepts.offer import CONFIG_MAP, KEY
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, remembered, warnings
-from tests.stacks import run_program, run_with
+from tests.stacks import OWN_MACHINES, run_program, run_with
+from tests.yaml_file import read_yaml
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 GPUS = "requests.nvidia.com/gpu"
@@ -239,6 +240,7 @@ DEVELOPERS = {
     "eks": "arn:aws:iam::123456789012:role/developers",
     "aks": "11111111-aaaa-4bbb-8ccc-000000000002",
 }
+SERVICE = {"name": "llm", "namespace": "data", "image": "example.com/llm:1", "port": 8000}
 QUEUE: dict[str, Any] = {"workloads": {"queue": {}}}
 
 
@@ -281,12 +283,11 @@ def test_what_guards_a_namespace_of_people_stays_as_long_as_the_namespace(cloud:
     assert objects(without) == objects(before)
     assert not [one for one in without.resources if one.name.startswith("access-developers-")]
     for name in ("data", "research", "speech", "vision"):
-        assert f"access and teams of the stack file no longer name '{name}'" in text
+        assert f"the stack file no longer names '{name}'" in text
         assert f"kubectl delete namespace {name}, " in text
     again, text = after(without, cloud, access=developers_of(cloud, "vision", "data"), teams=FORMER[:2])
     assert objects(again) == objects(before)
     assert "teams of the stack file no longer name 'vision'" in text
-    assert "access" not in text
     assert "data" not in text
     assert after(again, cloud, access=developers_of(cloud, "research", "data"), teams=FORMER)[1] == ""
     # An administrator has deleted two of the namespaces, and run pulumi refresh.
@@ -299,13 +300,16 @@ def test_what_guards_a_namespace_of_people_stays_as_long_as_the_namespace(cloud:
     assert text == ""
 
 
+def renamed(recording: Recording, name: str, other: str) -> Recording:
+    """What is deployed, had the stack file ``other`` in place of ``name``."""
+    deployed = Recording()
+    deployed.states = {urn.replace(name, other): state for urn, state in recording.states.items()}
+    return deployed
+
+
 def test_a_team_in_a_namespace_that_is_a_components_ends_with_the_stack_file() -> None:
     """Version 0.1.0 admitted such names. The policies would refuse the component's pods."""
-    before = program("gke", teams=[team()], **QUEUE)
-    states = {urn.replace("research", "calico-system"): state for urn, state in before.states.items()}
-    deployed = Recording()
-    deployed.states = states
-    update, text = after(deployed, "gke")
+    update, text = after(renamed(program("gke", teams=[team()], **QUEUE), "research", "calico-system"), "gke")
     assert objects(update) == objects(program("gke", **QUEUE))
     assert text == ""
 
@@ -318,7 +322,7 @@ def test_a_namespace_of_an_identity_stays_with_its_jobs(cloud: str) -> None:
     update, text = after(before, cloud)
     assert [one.name for one in update.resources if one.name == "namespace-data"] == ["namespace-data"]
     assert update.named("namespace-limits-in-data").inputs == before.named("namespace-limits-in-data").inputs
-    assert "identities and workloads of the stack file no longer name 'data'" in text
+    assert "the stack file no longer names 'data'" in text
     assert after(before, cloud, **keys)[1] == ""
     # Under another name it would be made again, and then deleted.
     members, text = after(before, cloud, access=developers_of(cloud, "data"))
@@ -331,6 +335,62 @@ def test_a_namespace_of_an_identity_stays_with_its_jobs(cloud: str) -> None:
     assert any("data" in json.dumps(one.inputs["spec"]) for one in bindings)
 
 
+NAMING: dict[str, dict[str, Any]] = {
+    "gke": {"workloads": {"queue": {}, "checkpoints": {"serviceAccount": "data/trainer"}}},
+    "eks": {"workloads": {"queue": {}, "sharedVolume": {"namespace": "data"}}},
+    "aks": {"workloads": {"queue": {}, "services": [SERVICE]}},
+}
+
+
+@pytest.mark.parametrize(("cloud", "first"), NAMING.items())
+def test_jobs_are_guarded_in_each_namespace_of_people_whoever_named_it_first(cloud: str, first: dict[str, Any]) -> None:
+    """Without its disruption budget upgrades of nodes and Karpenter evict them."""
+    guards = {"access-budget-data", "access-gpu-notifier-data-serviceaccount", "access-gpu-notifier-data-rolebinding"}
+    before = program(cloud, **first)
+    assert guards - objects(before).keys() == set()
+    both, _ = after(before, cloud, **first, access=developers_of(cloud, "data"))
+    for changes in (first, {}):
+        update, _ = after(both, cloud, **changes)
+        assert guards - objects(update).keys() == set()
+        assert update.named("namespace-data").urn == before.named("namespace-data").urn
+
+
+@each_cloud
+def test_a_namespace_of_the_cluster_that_an_identity_had_in_the_first_version_stays_with_its_jobs(cloud: str) -> None:
+    """A namespace of that name is refused today, and with the advice followed it would be deleted."""
+    identity = program(cloud, workloads={"queue": {}, "checkpoints": {"serviceAccount": "data/trainer"}})
+    elsewhere: dict[str, Any] = {"workloads": {"queue": {}, "checkpoints": {"serviceAccount": "services/trainer"}}}
+    update, text = after(renamed(identity, "data", "svc"), cloud, **elsewhere)
+    expected = program(cloud, **elsewhere)
+    kept = objects(update)
+    assert kept.pop("namespace-svc")["metadata"] == {
+        "name": "svc",
+        "labels": identity.named("namespace-data").inputs["metadata"]["labels"],
+    }
+    assert kept == objects(expected), "no policies: those would refuse pods of the cluster's own"
+    assert update.named("namespace-svc").urn == identity.named("namespace-data").urn.replace("data", "svc")
+    assert "the stack file no longer names 'svc': its namespace stays without quotas and policies" in text
+
+
+def test_users_of_the_kubeconfig_have_no_rights_in_a_namespace_that_leaves_the_stack_file() -> None:
+    """As people of ``access``, whose bindings leave with it."""
+    config = {
+        key: value
+        for key, value in read_yaml(OWN_MACHINES)["config"].items()
+        if key not in ("gpucluster:teams", "gpucluster:access")
+    }
+
+    def update(deployed: Recording | None, **changes: Any) -> Recording:
+        written = {**config, **{f"gpucluster:{key}": value for key, value in changes.items()}}
+        return run_with(written, "kubeadm", deployed=deployed)
+
+    before = update(None, teams=[team()])
+    left = update(before)
+    assert "users-edit-in-research" in objects(before)
+    assert {"users-edit-in-research"} == objects(before).keys() - objects(left).keys()
+    assert "users-edit-in-research" in objects(update(left, teams=[team()]))
+
+
 @each_cloud
 @pytest.mark.parametrize("identity_stays", [True, False])
 def test_a_team_in_a_namespace_that_an_identity_named_first_stays_too(cloud: str, identity_stays: bool) -> None:
@@ -341,8 +401,8 @@ def test_a_team_in_a_namespace_that_an_identity_named_first_stays_too(cloud: str
     guards = {name for name in objects(before) if name.startswith(("teams-", "queue-", "access-budget-"))}
     assert "teams-data-resourcequota-team" in guards
     assert guards - objects(update).keys() == set()
-    where = "teams" if identity_stays else "identities and workloads"
-    assert f"{where} of the stack file no longer name 'data'" in text
+    where = "teams of the stack file no longer name" if identity_stays else "the stack file no longer names"
+    assert f"{where} 'data'" in text
     assert "write the team again with more gpus" in text
     again, _ = after(update, cloud, **(identity if identity_stays else {}))
     assert objects(again) == objects(update)

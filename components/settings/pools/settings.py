@@ -33,8 +33,9 @@ class Settings:
 
     ``project`` is the cloud account. ``own``: the pools of a stack that rents no machines; its file has what all stack
     files have in common, and no region or zones.
-    ``former_namespaces``: of people, that an earlier file named in ``access`` or ``teams``;
-    ``workload_namespaces``: that one named elsewhere, whoever names them now.
+    ``former_namespaces``: of people, that only an earlier file named. ``reserved_namespaces``: of the cluster itself,
+    that version 0.1.0 admitted in ``identities`` and ``workloads``. ``workload_namespaces``: people's that were first
+    named there; with another resource a namespace would be made again, and then deleted with what runs in it.
     Of a file that is still being checked, the attributes that depend on an invalid key raise ``NotValidYet``, and
     ``gpu_pools`` and ``cpu_pools`` are those of the entries without problems.
     """
@@ -45,6 +46,7 @@ class Settings:
     project: str = ""
     own: OwnMachines | ExistingNodes | None = None
     former_namespaces: tuple[str, ...] = ()
+    reserved_namespaces: tuple[str, ...] = ()
     workload_namespaces: tuple[str, ...] = ()
 
     @property
@@ -145,7 +147,6 @@ class Settings:
             *(service.namespace for service in self.workloads.services),
             *([volume.namespace] if volume is not None else []),
             *self.former_namespaces,
-            *self.workload_namespaces,
         ]
         return tuple(dict.fromkeys(named))
 
