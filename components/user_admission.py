@@ -295,7 +295,7 @@ def _reasons(
         yield "keeps pods of other namespaces off its nodes"
     volumes = pod.get("volumes") or ()
     for kind_of_disk in sorted({*_DISKS} & {key for each in volumes for key in each}):
-        yield f"mounts a disk by its name in the cloud ({kind_of_disk})"
+        yield f"mounts a disk, server or repository by its own name ({kind_of_disk})"
     of_share = volumes if share is not None else ()
     if any("nfs" in each or (each.get("csi") or {}).get("driver") == share for each in of_share):
         yield "mounts a file server by its address"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from facts.concepts.offer import TeamOffer
 from facts.jobs.job import AskError
@@ -238,14 +239,14 @@ def test_a_file_may_merge_parts(gpu: Run, cluster: type[FakeCluster], file: Path
     assert environment(submitted(cluster)) == {"A": "1.10", "B": ""}
 
 
-@pytest.mark.parametrize("content", ["env-file: .env", "env-file: secrets/.env"])
+@pytest.mark.parametrize("content", ["env-file: ../mine/.env", "env-file: link.env"])
 def test_a_file_from_elsewhere_gets_no_variables_of_the_working_folder(
     gpu: Run, cluster: type[FakeCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
-    for folder in ("mine/secrets", "theirs"):
-        (tmp_path / folder).mkdir(parents=True)
-    for file in ("mine/.env", "mine/secrets/.env"):
-        (tmp_path / file).write_text("TOKEN=of-mine")
+    for folder in ("mine", "theirs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "mine" / ".env").write_text("TOKEN=of-mine")
+    (tmp_path / "theirs" / "link.env").symlink_to(tmp_path / "mine" / ".env")
     (tmp_path / "theirs" / "job.yaml").write_text(f"image: x\n{content}")
     (tmp_path / "mine" / "job.yaml").symlink_to(tmp_path / "theirs" / "job.yaml")
     monkeypatch.chdir(tmp_path / "mine")
@@ -254,6 +255,21 @@ def test_a_file_from_elsewhere_gets_no_variables_of_the_working_folder(
         assert code == 2
         assert f"is outside of {tmp_path / 'theirs'}; write --env-file on the command line" in " ".join(err.split())
     assert not cluster.created
+    (tmp_path / "theirs" / "job.yaml").write_text("image: x\nenv-file: .env\ndetach: true")
+    (tmp_path / "theirs" / ".env").write_text("TOKEN=of-theirs")
+    assert gpu("submit", "-f", "../theirs/job.yaml")[0] == 0
+    assert environment(submitted(cluster))["TOKEN"] == "of-theirs"
+
+
+@pytest.mark.parametrize(
+    "line", ["python prep.py --sep '|'", 'python load.py --sql "select 1;"', r"find . -exec ls \;"]
+)
+def test_a_quoted_word_of_a_program_is_none_of_a_shell(
+    gpu: Run, cluster: type[FakeCluster], file: Path, line: str
+) -> None:
+    file.write_text(yaml.safe_dump({"image": "x", "command": line, "detach": True}))
+    assert gpu("submit", "-f", "job.yaml")[0] == 0
+    assert submitted(cluster)["template"]["spec"]["containers"][0]["command"] == shlex.split(line)
 
 
 def test_the_variables_that_a_file_asks_for_are_named(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:

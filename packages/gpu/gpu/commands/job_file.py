@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from gpu.yaml_text import text_of
 
 COMMAND: Final = "command"
 _OF_SHELLS: Final = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"))
+_QUOTED: Final = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _EXAMPLE: Final = "pip install x && python train.py"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})
 _OF_WHO_SUBMITS: Final = frozenset({"yes", "context", "cluster", "team", "registry"})
@@ -51,11 +53,13 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
             raise AskError(f"{where}: a file does not say this; write --{own} on the command line")
         # A file from elsewhere says nothing about the working folder, which is somebody else's.
         folder = Path() if _below(Path(), path) else path.resolve().parent
-        if own == "env_file" and not _below(folder, Path(str(value))):
-            whose = "this folder" if folder == Path() else str(folder)
-            raise AskError(f"{where}: {value} is outside of {whose}; write --env-file on the command line")
         if own in defaults:
             raise AskError(f"{where}: the file has this option twice")
+        if own == "env_file" and value is not None:
+            if not _below(folder, folder / str(value)):
+                whose = "this folder" if folder == Path() else str(folder)
+                raise AskError(f"{where}: {value} is outside of {whose}; write --env-file on the command line")
+            value = str(folder / str(value))
         defaults[own] = _opposite(where, value) if opposite else _value(where, own, value)
     ctx.default_map = defaults
     return path
@@ -107,7 +111,8 @@ def _words(where: str, value: Any) -> list[str]:
         words = shlex.split(value)
     except ValueError as error:
         raise AskError(f"{where}: a quotation mark or \\ is not closed; write a list: [python, train.py]") from error
-    if "\n" in value.strip() or not _OF_SHELLS.isdisjoint(words) or any(word.endswith(";") for word in words):
+    bare = _QUOTED.sub("''", value).split()
+    if "\n" in value.strip() or not _OF_SHELLS.isdisjoint(bare) or any(word.endswith(";") for word in bare):
         raise AskError(f"{where}: no shell reads this; {remedy}")
     return words
 
