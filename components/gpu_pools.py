@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
+_TYPE: Final = "gpucluster:index:GpuPools"
+_PROVIDER: Final = "pulumi:providers:kubernetes"
 MAY_BE_OUTPUTS: Final = ("name", "resourceGroup", "nodeIdentity", "nodeClass")
 """Keys of ``existingCluster`` that decide nothing about which resources there are."""
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
@@ -178,7 +180,7 @@ class GpuPools(pulumi.ComponentResource):
             ),
             "unknown": view.apply(lambda known: _known(None if known.put_off else dict(known.unknown))),
         }
-        super().__init__("gpucluster:index:GpuPools", name, properties, opts)
+        super().__init__(_TYPE, name, properties, opts)
         given.apply(self._warn_if_unknown, run_with_unknowns=True)
         found = survey.apply(lambda known: known.view)
         self.handle = joining.cluster(self.settings, found, view, self._deployed)
@@ -240,7 +242,7 @@ class GpuPools(pulumi.ComponentResource):
         found = _Survey(settings=settings, view=view, problems=problems, notes=(*view.notes, *self._gone(view)))
         if not view.kubeconfig:
             return found
-        plan = self._plan(settings, self.objects.declared)
+        plan = self._plan(settings, view, self.objects.declared)
 
         def reach() -> _Survey:
             kubeconfig, reader = _reached(view)
@@ -273,7 +275,7 @@ class GpuPools(pulumi.ComponentResource):
         if survey.reader is not None and survey.seen is not None:
             reader, seen = survey.reader, survey.seen
             manifests = {name: await _plain(each) for name, each in self.objects.declared.items()}
-            plan, surveyed = self._plan(survey.settings, manifests), survey
+            plan, surveyed = self._plan(survey.settings, survey.view, manifests), survey
 
             def judge() -> _Survey:
                 looked, view = looks.look(reader, plan, seen), surveyed.view
@@ -316,17 +318,27 @@ class GpuPools(pulumi.ComponentResource):
             each.pool_name(self._deployed.outputs(each.pool_token, name))
             for each in self.cloud.joining.values()
             for name in self._deployed.names(each.pool_token)
-            if name.startswith(f"{self._name}-") and name.endswith("-pool")  # the program may have others of the type
+            if self._is_named(name) and name.endswith("-pool")  # the program may have others of the type
         }
         return {*(pool.name for pool in self.settings.gpu_pools), *deployed}
+
+    def _is_named(self, name: str) -> bool:
+        """Whether a resource of the state is of this component, and of no other that begins with the same name."""
+        start, providers = f"{self._name}-", self._deployed.names(_PROVIDER, _TYPE)
+        others = tuple(each.removesuffix("objects") for each in providers - {f"{start}objects"})
+        return name.startswith(start) and not name.startswith(tuple(each for each in others if each.startswith(start)))
 
     def _place(self, view: ClusterLookup) -> str:
         return f"{self.settings.project}/{view.location}/{view.name}"
 
+    def _is_elsewhere(self, view: ClusterLookup) -> bool:
+        """Whether the stack's objects are in another cluster until this update."""
+        provider = self._deployed.outputs(_PROVIDER, f"{self._name}-objects")
+        return provider.get("clusterIdentifier") not in (None, identifier(self._place(view)))
+
     def _is_own(self, view: ClusterLookup, pool: Pool) -> bool:
         """Whether the state has a pool of the cluster, which need not say where it is."""
-        provider = self._deployed.outputs("pulumi:providers:kubernetes", f"{self._name}-objects")
-        if provider.get("clusterIdentifier") not in (None, identifier(self._place(view))):
+        if self._is_elsewhere(view):
             return False
         name = f"{self._name}-{pool.name}-pool"
         states = ((each, self._deployed.outputs(each.pool_token, name)) for each in self.cloud.joining.values())
@@ -362,7 +374,16 @@ class GpuPools(pulumi.ComponentResource):
             text = f"'{view.name}' has the pools of GpuPools '{first}' of this program already"
             yield Problem("existingCluster.name", text, f"Add the pools of '{self._name}' there")
 
-    def _plan(self, settings: Settings, manifests: Mapping[str, Inputs]) -> looks.Planned:
+    def _former(self, manifests: Mapping[str, Inputs]) -> Iterator[Inputs]:
+        """The stack's objects in the cluster that are not among the ``manifests``, so that the update deletes them."""
+        from components import looks
+
+        declared = {looks.identity(each) for each in manifests.values()}
+        for name, each in self._deployed.inside(_TYPE):
+            if self._is_named(name) and "kind" in each and looks.identity(each) not in declared:
+                yield each
+
+    def _plan(self, settings: Settings, view: ClusterLookup, manifests: Mapping[str, Inputs]) -> looks.Planned:
         """What is about to be added; the program has declared all of it by now."""
         from components import looks
 
@@ -375,6 +396,7 @@ class GpuPools(pulumi.ComponentResource):
             settings=settings,
             objects=manifests,
             uids=uids,
+            former=[] if self._is_elsewhere(view) else [*self._former(manifests)],
             owner=(pulumi.get_project(), settings.stack),
             preview=pulumi.runtime.is_dry_run(),
             own_daemon=self._joining.own_daemon,

@@ -32,7 +32,8 @@ from policies.rules.scheduling import admits, can_get
 Manifest = Mapping[str, Any]
 
 PATH: Final = "existingCluster"
-_SEEN_VERBS: Final = ("get", "list", "watch", "create")
+_READING_VERBS: Final = ("get", "list", "watch")
+_SEEN_VERBS: Final = (*_READING_VERBS, "create")
 _CHANGING_VERBS: Final = ("patch", "delete")
 _PODS: Final = "/api/v1/pods"
 _DAEMONS: Final = "/apis/apps/v1/daemonsets"
@@ -66,13 +67,15 @@ class Planned:
     """What a stack is about to add.
 
     ``objects``: name of the resource → manifest. ``uids``: those of the objects that this stack has made, by name of
-    the resource. ``owner``: project and stack, as the inventory has them. ``preview``: nothing is added now, so that
-    rights to write may be missing. The others are those of the cloud's ``Joining``.
+    the resource. ``former``: those of them that the update deletes, as they are not among ``objects``. ``owner``:
+    project and stack, as the inventory has them. ``preview``: nothing is added now, so that rights to write may be
+    missing. The others are those of the cloud's ``Joining``.
     """
 
     settings: Settings
     objects: Mapping[str, Manifest]
     uids: Mapping[str, str]
+    former: Collection[Manifest] = ()
     owner: tuple[str, str]
     preview: bool = False
     own_daemon: Callable[[Mapping[str, Any]], bool] = lambda metadata: False
@@ -118,7 +121,7 @@ def survey(reader: ClusterReader, plan: Planned) -> Surveyed:
     """What is there, as far as the user may list it. Raises ``SilentServerError`` and ``RefusedRequestError``."""
     paths = (*_LISTS, *plan.lists)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        missing = _missing(reader, rules_by_namespace(plan.objects.values(), plan.lists), threads)
+        missing = _missing(reader, rules_by_namespace(plan), threads)
         if missing and not plan.preview:
             return Surveyed(missing=missing)
         listed = [*threads.map(lambda path: _list(reader, path), paths)]
@@ -143,7 +146,7 @@ def look(reader: ClusterReader, plan: Planned, seen: Surveyed) -> Looked:
     """What stands against the plan. Raises ``SilentServerError`` and ``RefusedRequestError``."""
     lacking = f"the user of the program lacks rights in the cluster: {'; '.join(seen.missing)}"
     if seen.missing and not plan.preview:
-        roles = roles_for(plan.objects.values(), plan.lists)
+        roles = roles_for(plan)
         return Looked(problems=(Problem(PATH, lacking, "Ask its administrator to bind these roles", roles),))
     pods, daemons, policies = (seen.lists.get(path, ()) for path in (_PODS, _DAEMONS, _OPERATOR))
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -187,24 +190,24 @@ def taken_by_daemons(plan: Planned, seen: Surveyed) -> dict[str, Resources] | No
     return taken
 
 
-def roles_for(objects: Collection[Manifest], lists: Sequence[str] = ()) -> str:
+def roles_for(plan: Planned) -> str:
     """A ClusterRole, and a Role in each namespace, with the rights of the program's user.
 
     As a list: the engine indents what it prints, and an indented ``---`` separates no documents.
     """
     roles = [
         manifest(f"{RBAC}/v1", "Role" if namespace else "ClusterRole", "gpucluster", namespace or None, rules=rules)
-        for namespace, rules in rules_by_namespace(objects, lists).items()
+        for namespace, rules in rules_by_namespace(plan).items()
     ]
     listed = {"apiVersion": "v1", "kind": "List", "items": roles}
     return yaml.safe_dump(listed, sort_keys=False, default_flow_style=None)
 
 
-def rules_by_namespace(objects: Collection[Manifest], lists: Sequence[str] = ()) -> dict[str, list[dict[str, Any]]]:
+def rules_by_namespace(plan: Planned) -> dict[str, list[dict[str, Any]]]:
     """Namespace (empty: the cluster) → the rules that the program's user needs there.
 
-    To manage these objects, to look, and to grant what the roles among them grant. What exists can be changed only by
-    the names of these objects: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+    To manage the plan's objects, to look, and to grant what the roles among them grant. What exists can be changed, and
+    deleted, only by the names of the stack's objects: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
     """
     needed: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], dict[str, None]] = {}
 
@@ -213,9 +216,12 @@ def rules_by_namespace(objects: Collection[Manifest], lists: Sequence[str] = ())
 
     kinds: dict[tuple[str, str, str], set[str]] = {}
     verbs: dict[tuple[str, str, str], dict[str, None]] = {}
-    for each in objects:
-        namespace = each["metadata"].get("namespace") or ""
-        key = (namespace, _group(each), plural(each["kind"]))
+    for each in plan.former:
+        key = _collection(each)
+        verbs.setdefault(key, {}).update(dict.fromkeys(_READING_VERBS))
+        need(*key, ["delete"], [each["metadata"]["name"]])
+    for each in plan.objects.values():
+        namespace, *_ = key = _collection(each)
         kinds.setdefault(key, set()).add(each["metadata"]["name"])
         verbs.setdefault(key, {}).update(dict.fromkeys(_SEEN_VERBS))
         for rule in each.get("rules") or ():
@@ -228,7 +234,7 @@ def rules_by_namespace(objects: Collection[Manifest], lists: Sequence[str] = ())
             # https://github.com/kubernetes/kubernetes/blob/master/pkg/registry/rbac/clusterrolebinding/policybased/storage.go
             role = each["roleRef"]
             need(namespace if role["kind"] == "Role" else "", RBAC, plural(role["kind"]), ["bind"], [role["name"]])
-    for path in (*_LISTS, *lists):
+    for path in (*_LISTS, *plan.lists):
         _, *group, _, resource = path.strip("/").split("/")
         verbs.setdefault(("", group[0] if group else "", resource), {}).update({"list": None})
     for (namespace, group, resource), each in verbs.items():
@@ -257,6 +263,16 @@ def path_of(each: Manifest) -> str:
     namespace = each["metadata"].get("namespace")
     place = f"namespaces/{namespace}/" if namespace else ""
     return f"/{'apis' if '/' in version else 'api'}/{version}/{place}{plural(each['kind'])}"
+
+
+def identity(each: Manifest) -> tuple[str, ...]:
+    """What tells an object of a cluster from all others, in each version of its kind."""
+    return (*_collection(each), each["metadata"]["name"])
+
+
+def _collection(each: Manifest) -> tuple[str, str, str]:
+    """Namespace (empty: the cluster), group and resource."""
+    return each["metadata"].get("namespace") or "", _group(each), plural(each["kind"])
 
 
 def _group(each: Manifest) -> str:

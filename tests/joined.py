@@ -11,6 +11,7 @@ from unittest import mock
 
 import yaml
 
+from components.looks import path_of
 from tests import recorder
 from tests.api_server import ApiServer
 from tests.recorder import Recording
@@ -39,15 +40,34 @@ class Joined:
         """Why nothing is added."""
         return recorder.refusal(lambda: self.update(keys, **more))
 
-    def roles(self) -> dict[str, list[dict[str, Any]]]:
+    def roles(self, keys: Mapping[str, Any] | None = None, **more: Any) -> dict[str, list[dict[str, Any]]]:
         """Namespace (empty: the cluster) → the rules of the role that a refusal asks its administrator for."""
-        _, _, printed = self.refusal().partition("Ask its administrator to bind these roles.\n")
+        _, _, printed = self.refusal(keys, **more).partition("Ask its administrator to bind these roles.\n")
         roles = yaml.safe_load(textwrap.indent(printed, "    "))  # as the engine prints it
         return {role["metadata"].get("namespace", ""): role["rules"] for role in roles["items"]}
+
+    def deletable(self, server: ApiServer, change: Mapping[str, Any]) -> dict[str, bool]:
+        """Kind and name of each object that the update to the keys ``change`` deletes → whether the user may, with the
+        roles alone that this update prints."""
+        before = self.update()
+        server.granted = {}
+        server.granted = self.roles(change, deployed=before)
+        after = _objects(self.update(change, deployed=before))
+        return {
+            f"{each['kind']} {each['metadata']['name']}": server.allows("delete", *path.rsplit("/", 1))
+            for path, each in _objects(before).items()
+            if path not in after
+        }
 
     def warnings(self, keys: Mapping[str, Any] | None = None, **more: Any) -> str:
         """What the update warns of, a line each."""
         return recorder.warnings(lambda: self.update(keys, **more))
+
+
+def _objects(program: Recording) -> dict[str, dict[str, Any]]:
+    """Path → manifest, of each object in the cluster."""
+    manifests = [each.inputs for each in program.resources if each.type.startswith("kubernetes:")]
+    return {f"{path_of(each)}/{each['metadata']['name']}": each for each in manifests}
 
 
 @contextmanager

@@ -196,8 +196,18 @@ def state_answer(token: str, states: Mapping[str, Properties]) -> Properties:
     return {"outputs": {urn: {"type": types[urn], "outputs": state} for urn, state in states.items()}}
 
 
-class RecordingMonitor(mocks.MockMonitor):
-    """A mock engine that keeps what it is asked."""
+class Monitor(mocks.MockMonitor):
+    """A mock engine whose URNs are a real one's."""
+
+    def make_urn(self, parent: str, type_: str, name: str) -> str:
+        """With the types of all components around a resource, but not the stack's."""
+        chain = parent.split("::")[2] if parent else ""
+        around = "" if chain in ("", "pulumi:pulumi:Stack") else f"{chain}$"
+        return f"urn:pulumi:{settings.get_stack()}::{settings.get_project()}::{around}{type_}::{name}"
+
+
+class RecordingMonitor(Monitor):
+    """It keeps what it is asked."""
 
     def __init__(self, recording: Recording, new: Collection[str], deployed: Recording | None = None) -> None:
         self._cloud = Cloud(recording, deployed)

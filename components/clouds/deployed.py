@@ -73,6 +73,13 @@ class Deployed:
         """The outputs of the resources whose names begin with ``start``, by the rest of their names."""
         return {name.removeprefix(start): outputs for name, outputs in self._of(token, start)}
 
+    def inside(self, component: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Name and outputs of each resource in components of that type, at any depth."""
+        for urn, resource in self._resources.items():
+            types, name = urn.split("::", 3)[2:]
+            if component in types.split("$")[:-1]:
+                yield name, _outputs(resource)
+
     def ends(self, token: str, start: str, output: str) -> Mapping[str, str]:
         """Of the resources whose names begin with ``start``: the rest of the name → the value of ``output``."""
         return {
@@ -102,7 +109,12 @@ class Deployed:
         for urn, resource in self._resources.items():
             name, fields = urn.rpartition("::")[2], resource.struct_value.fields
             if name.startswith(start) and fields["type"].string_value == token:
-                yield name, rpc.deserialize_properties(fields["outputs"].struct_value)
+                yield name, _outputs(resource)
+
+
+def _outputs(resource: Any) -> Mapping[str, Any]:
+    outputs: Mapping[str, Any] = rpc.deserialize_properties(resource.struct_value.fields["outputs"].struct_value)
+    return outputs
 
 
 def _answer(request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:

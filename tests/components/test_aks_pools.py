@@ -523,3 +523,10 @@ def test_the_roles_that_a_refusal_prints_are_enough(server: ApiServer) -> None:
     server.granted = {}
     server.granted = JOINED.roles()
     assert update().only(POOL)
+
+
+def test_the_printed_roles_permit_what_the_update_deletes(server: ApiServer) -> None:
+    provisioned = Joined(PROVISIONED)
+    with on(**AUTO):
+        deletable = provisioned.deletable(server, provisioned.pools(name="other"))
+    assert deletable == {"NodePool t4-1": True, "AKSNodeClass t4-1": True}

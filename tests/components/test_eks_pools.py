@@ -582,6 +582,12 @@ def test_the_roles_that_a_refusal_prints_are_enough(server: ApiServer) -> None:
     assert update().only(POOL)
 
 
+def test_the_printed_roles_permit_what_the_update_deletes(server: ApiServer) -> None:
+    """Without that an update that renames a pool fails, and the former pool goes on starting nodes."""
+    assert JOINED.deletable(server, pools(name="other")) == {"NodePool t4-1": True, "EC2NodeClass t4-1": True}
+    assert not server.allows("delete", "/apis/karpenter.sh/v1/nodepools", "default")
+
+
 PLAIN: Final = {key.removeprefix("gpucluster:"): value for key, value in KEYS.items() if key.startswith("gpucluster:")}
 
 

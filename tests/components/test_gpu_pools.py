@@ -13,6 +13,7 @@ import pytest
 
 from components.cluster_reader import RefusedRequestError
 from components.gpu_pools import GpuPools, GpuPoolsArgs
+from components.resources import CustomResource, object_token
 from facts.catalog import tables
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from tests import gke_answers, recorder
@@ -609,6 +610,37 @@ def test_the_roles_that_a_refusal_prints_are_enough_and_each_is_needed(server: A
     text = refusal()
     assert "create cronjobs.batch in kube-system" in text
     assert "get, list, watch, create configmaps in kube-system" in text
+
+
+def test_the_printed_roles_permit_what_the_update_deletes(server: ApiServer) -> None:
+    installer = Joined(pools(drivers="daemonset"))
+    assert installer.deletable(server, KEYS) == {"DaemonSet nvidia-driver-installer-cos-default": True}
+    assert not server.allows("create", "/apis/apps/v1/namespaces/kube-system/daemonsets"), "only to delete that one"
+
+
+@pytest.mark.parametrize("name", ["gpu", "gpu-2"])
+def test_objects_of_another_cluster_and_of_the_programs_author_need_no_rights(server: ApiServer, name: str) -> None:
+    """Of a component whose name begins with this one's, and its own ones when it moves."""
+
+    def before() -> None:
+        GpuPools("gpu", GpuPoolsArgs.of(PLAIN))
+        (pool,) = PLAIN["gpuPools"]
+        more = {"existingCluster": {"name": "another"}, "gpuPools": [{**pool, "drivers": "daemonset"}]}
+        GpuPools("gpu-2", GpuPoolsArgs.of({**PLAIN, **more}))
+        own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": "lab"}}
+        CustomResource(object_token(own), "gpu-own", own, pulumi.ResourceOptions())
+
+    first = run_with(ACCOUNT, "ml", before)
+    assert first.of_type("kubernetes:apps/v1:DaemonSet")
+    server.granted = {}
+
+    def again() -> None:
+        GpuPools(name, GpuPoolsArgs.of(PLAIN))
+
+    text = recorder.refusal(lambda: run_with(ACCOUNT, "ml", again, deployed=first))
+    assert "patch, delete configmaps gpucluster-pools in kube-system" in text
+    assert "daemonsets.apps " not in text
+    assert "lab" not in text
 
 
 def test_what_is_there_can_be_changed_by_the_names_of_this_stack_alone(printed: Any) -> None:

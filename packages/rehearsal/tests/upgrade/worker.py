@@ -22,23 +22,16 @@ from google.protobuf import empty_pb2  # noqa: E402
 from pulumi import RunError  # noqa: E402
 from pulumi.runtime import mocks, rpc  # noqa: E402
 from pulumi.runtime.proto import provider_pb2, resource_pb2  # noqa: E402
-from pulumi.runtime.settings import get_project, get_stack  # noqa: E402
 
 from tests import recorder  # noqa: E402
 
 
-class PipeMonitor(mocks.MockMonitor):
+class PipeMonitor(recorder.Monitor):
     """Hands every request to the other end of the pipe, one after another."""
 
     def __init__(self, pipe: Connection) -> None:
         super().__init__(_NoMocks())
         self._pipe, self._lock = pipe, threading.Lock()
-
-    def make_urn(self, parent: str, type_: str, name: str) -> str:
-        """As the engine does: with the types of all components around it, but not the stack's."""
-        chain = parent.split("::")[2] if parent else ""
-        around = "" if chain in ("", "pulumi:pulumi:Stack") else f"{chain}$"
-        return f"urn:pulumi:{get_stack()}::{get_project()}::{around}{type_}::{name}"
 
     def RegisterResource(self, request: Any) -> Any:
         urn = self.make_urn(request.parent, request.type, request.name)
