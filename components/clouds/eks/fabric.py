@@ -45,18 +45,18 @@ def is_placed(pool: Pool) -> bool:
 def placement_group(
     context: NodesContext, name: str, pool: Pool, opts: pulumi.ResourceOptions
 ) -> CustomResource | None:
-    """The group that puts the pool's new nodes close to each other, if it has one.
+    """The group that puts the nodes of a placed pool close to each other; what starts the pool's nodes depends on it.
 
-    A deployed one, which costs nothing, stays as long as the pool: EC2 deletes no group in which nodes are
-    (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/delete-placement-group.html), and those of before wait.
+    A deployed one, which costs nothing, stays as long as the pool, and goes after it: EC2 deletes no group in which
+    nodes are (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/delete-placement-group.html), and those of before
+    wait.
     """
-    settings, placed, resource = context.settings, is_placed(pool), f"{name}-placement"
-    if not placed and resource not in context.deployed.names(_GROUP):
+    settings, resource = context.settings, f"{name}-placement"
+    if not is_placed(pool) and resource not in context.deployed.names(_GROUP):
         return None
     group = f"{settings.cluster_name}-{pool.name}"
     inputs: eks.PlacementGroup = {"name": group, "strategy": "cluster", "tags": dict(settings.labels)}
-    declared = declare(_GROUP, resource, inputs, opts)
-    return declared if placed else None
+    return declare(_GROUP, resource, inputs, opts)
 
 
 def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:

@@ -163,7 +163,7 @@ class Karpenter:
         context = self._context
         options = pulumi.ResourceOptions(parent=parent)
         groups = {
-            pool.name: group.outputs["name"]
+            pool.name: group
             for pool in pools
             if (group := fabric.placement_group(context, f"{name}-{pool.name}", pool, options)) is not None
         }
@@ -182,10 +182,11 @@ class Karpenter:
                     security_group=context.security_group,
                     tags=context.settings.labels,
                     disk_key=context.settings.security.disk_key,
-                    placement_group=groups.get(pool.name),
+                    placement_group=groups[pool.name].outputs["name"] if fabric.is_placed(pool) else None,
                 ),
                 parent,
                 self._release,
+                *([groups[pool.name]] if pool.name in groups else []),
                 owns_cloud_resources=True,
             )
             for pool in pools

@@ -104,13 +104,17 @@ def launch_template(context: NodesContext, name: str, pool: Pool, opts: pulumi.R
         ]
     if context.interfaces is not None:
         inputs["networkInterfaces"] = context.interfaces
-    if (group := fabric.placement_group(context, name, pool, opts)) is not None:
+    group = fabric.placement_group(context, name, pool, opts)
+    if group is not None and fabric.is_placed(pool):
         inputs["placement"] = {"groupName": group.outputs["name"]}
     if pool.nodes.image == "bottlerocket" and pool.gpus.shares > 1:
         inputs["userData"] = base64.b64encode(divided_gpus(pool.gpus).encode()).decode()
     # A new version replaces every node of a group, which a label for billing does not justify:
     # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
-    options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
+    options = pulumi.ResourceOptions.merge(
+        opts,
+        pulumi.ResourceOptions(depends_on=[] if group is None else [group], ignore_changes=["tagSpecifications"]),
+    )
     return declare(LAUNCH_TEMPLATE, f"{name}-template", inputs, options, outputs=["latestVersion"])
 
 

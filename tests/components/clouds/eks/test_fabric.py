@@ -84,6 +84,9 @@ def test_a_group_stays_as_long_as_its_pool_whose_nodes_may_be_in_it(autoscaler: 
     before = declared(P5, autoscaler)
     after = eks_specs.run(pool, cluster=cluster, deployed=before)
     assert [one.urn for one in after.of_type(GROUP)] == [one.urn for one in before.of_type(GROUP)]
+    pools = "kubernetes:karpenter.sh/v1:NodePool" if autoscaler == "karpenter" else "aws:eks/nodeGroup:NodeGroup"
+    starts = [one for one in after.of_type(pools) if "h100-8" in one.name]
+    assert [after.only(GROUP).urn in after.before(one) for one in starts] == [True], "it goes after them"
     if autoscaler == "karpenter":
         assert "placementGroupSelector" not in after.only("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass").inputs["spec"]
     else:
