@@ -112,8 +112,8 @@ def node_pool(
             "role": context.node_role_arn,
         }
         _report_deferred_changes(pool, gpus, target)
-        if state:
-            _warn_of_disturbing_changes(pool, gpus, state)
+    if running is not None and state:
+        _warn_of_disturbing_changes(pool, running if gpus is None else gpus, state)
     if pool.role != "admin":
         inputs["taints"] = _taints(pool, gpus, state)
     options = pulumi.ResourceOptions(
@@ -256,9 +256,11 @@ def _report_deferred_changes(
 
 def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]) -> None:
     """Warn of what reaches running nodes with this update, and the pods on them."""
-    taints = {(each["key"], each["effect"]): each.get("value") for each in state.get("taints") or ()}
-    ending = [taint.key for taint in pool.nodes.taints if taint.effect == "NoExecute"]
-    changes = [f"its taint {key} ends their pods" for key in ending if (key, CLOUD_EFFECTS["NoExecute"]) not in taints]
+    taints = {(each["key"], each["effect"]): each.get("value") or None for each in state.get("taints") or ()}
+    ending = [(taint.key, taint.value) for taint in pool.nodes.taints if taint.effect == "NoExecute"]
+    former = [(key, value) for (key, effect), value in taints.items() if effect == CLOUD_EFFECTS["NoExecute"]]
+    # A pod may tolerate one value of a key alone.
+    changes = [f"its taint {key} ends their pods" for key, value in ending if (key, value or None) not in former]
     # A device plugin offers them again, also those that a pod has: `NewAnnotatedID` in
     # https://github.com/NVIDIA/k8s-device-plugin/blob/v0.18.2/internal/rm/devices.go
     shares = int(taints.get((SHARES_KEY, CLOUD_EFFECTS["NoSchedule"])) or 1)
@@ -268,7 +270,7 @@ def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup]
     def warn(group: RunningGroup) -> None:
         if group.nodes and changes:
             pulumi.warn(
-                f"pool {pool.name} has nodes ({group.nodes}), and {', and '.join(changes)}. Wait until it has none"
+                f"pool {pool.name} has nodes ({group.nodes}), and {', and '.join(changes)}. Wait until nobody needs these pods"
             )
 
     running.apply(warn)

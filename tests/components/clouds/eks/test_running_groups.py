@@ -421,6 +421,24 @@ def test_what_disturbs_pods_on_running_nodes_is_warned_about_once(
     assert len(messages) == len(expected)
 
 
+@pytest.mark.parametrize("pool", [eks_specs.gpu_pool, eks_specs.cpu_pool])
+@pytest.mark.parametrize(("before", "after"), [(None, "c"), ("c", None), ("c", "d")])
+def test_each_pool_warns_of_another_value_of_a_taint_that_ends_pods(
+    account: Any, monkeypatch: pytest.MonkeyPatch, pool: Any, before: str | None, after: str | None
+) -> None:
+    """Pods tolerate a value, unless they tolerate each: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/."""
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.warn", messages.append)
+    former, other = (pool(taints=(Taint("a.com/b", value, "NoExecute"),)) for value in (before, after))
+    first = eks_specs.run(former)
+    account[former.name] = {"nodes": 2, "image": "AL2023_x86_64_NVIDIA"}
+    second = eks_specs.run(other, deployed=first)
+    (message,) = messages
+    assert f"pool {former.name} has nodes (2), and its taint a.com/b ends their pods" in message
+    eks_specs.run(other, deployed=second)
+    assert len(messages) == 1
+
+
 def test_a_group_that_does_not_exist_yet_is_not_asked_about(account: Any) -> None:
     recording = eks_specs.run(eks_specs.gpu_pool(), cluster={"zones": eks_specs.THREE_ZONES})
     assert "aws:eks/getNodeGroup:getNodeGroup" not in recording.calls
