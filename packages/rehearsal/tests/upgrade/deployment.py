@@ -13,7 +13,7 @@ import copy
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import yaml
 from pulumi.runtime import mocks
@@ -33,6 +33,15 @@ from rehearsal.providers.fixtures import create_fixtures
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes import manifest as objects
 from tests.recorder import Cloud, Recording, Registration, state_answer
+
+IMMUTABLE: Final[Mapping[str, tuple[str, ...]]] = {
+    "scheduling.k8s.io/v1/PriorityClass": ("preemptionPolicy", "value"),
+    "storage.k8s.io/v1/StorageClass": ("reclaimPolicy", "volumeBindingMode"),
+    "v1/PersistentVolume": ("spec.volumeMode",),
+    "v1/PersistentVolumeClaim": ("spec.volumeMode",),
+}
+"""Fields of declared objects that the API server refuses to change, and for which the provider replaces no object; a
+test asks a real API server."""
 
 Op = Literal["create", "update", "replace", "delete", "retain", "refuse"]
 
@@ -404,6 +413,9 @@ class ClusterObjects(SimulatedKubernetes):
         return Created(place[1], inputs)
 
     def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
+        for field in IMMUTABLE.get(str(objects.kind_of(request.type, news)), ()):
+            if lookup(before.inputs, parse_path(field)) != lookup(news, parse_path(field)):
+                raise ProviderError(f"{request.type} {id} is invalid: {field}: field is immutable")
         return news
 
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
