@@ -301,7 +301,7 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
         try:
             content = yaml.load(text, Loader=_FastLoader)
         except yaml.YAMLError:  # said in the words of the other parser
-            content = yaml.load(text, Loader=_StrictLoader)
+            content = yaml.load(text, Loader=StackFileLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([Problem(str(file), f"cannot be read: {error}", "Check the path")], stack=stack) from None
     except yaml.YAMLError as error:
@@ -352,8 +352,8 @@ class _AsTheEngine(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         return super().construct_mapping(node, deep=deep)
 
 
-class _StrictLoader(_AsTheEngine, Bounded, yaml.SafeLoader):
-    pass
+class StackFileLoader(_AsTheEngine, Bounded, yaml.SafeLoader):
+    """Reads a stack file."""
 
 
 class _FastLoader(_AsTheEngine, Bounded, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]

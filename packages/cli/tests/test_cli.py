@@ -354,12 +354,14 @@ def test_lifting_protection_changes_one_key(tmp_path: Path) -> None:
     from components.settings import from_stack_file
 
     file = tmp_path / "Pulumi.prod.yaml"
-    file.write_text((ROOT / "Pulumi.prod.yaml").read_text())
+    # The engine reads `on` as a text.
+    file.write_text((ROOT / "Pulumi.prod.yaml").read_text().replace("team: ml", "team: on"))
     before = from_stack_file(file)
+    assert before.labels["team"] == "on"
     without_protection(file)
     after = from_stack_file(file)
     assert (before.security.deletion_protection, after.security.deletion_protection) == (True, False)
-    assert (before.gpu_pools, before.network) == (after.gpu_pools, after.network)
+    assert (before.gpu_pools, before.network, before.labels) == (after.gpu_pools, after.network, after.labels)
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,8 @@ def available(root: Path = ROOT) -> list[str]:
 
 def without_protection(stack_file: Path) -> None:
     """Set ``security.deletionProtection: false``, as a user does before tearing a protected cluster down."""
-    content: dict[str, Any] = yaml.safe_load(stack_file.read_text())
+    from components.settings.read import StackFileLoader
+
+    content: dict[str, Any] = yaml.load(stack_file.read_text(), StackFileLoader)
     content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False
     stack_file.write_text(yaml.safe_dump(content, sort_keys=False))
