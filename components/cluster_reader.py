@@ -1,8 +1,8 @@
-"""Reads a cluster that somebody else made, through its API server: it changes nothing there.
+"""Reads a cluster through its API server: it changes nothing there.
 
 It asks as the user of a kubeconfig of the program (``facts/concepts/kubeconfig.py``), whose token a credential plugin
 prints: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. A cluster
-without such logins has a client certificate for its users.
+without such logins has a client certificate or a token for its users.
 """
 
 from __future__ import annotations
@@ -142,16 +142,18 @@ class ClusterReader:
 
     @cached_property
     def _token(self) -> str:
-        """The credential plugin's token."""
+        """The user's own token, or the credential plugin's."""
+        if "token" in self._user:
+            return str(self._user["token"])
         plugin: Mapping[str, Any] = self._user["exec"]
         command, hint = str(plugin["command"]), plugin.get("installHint") or ""
-        version = str(plugin["apiVersion"])
+        version, own = str(plugin["apiVersion"]), {each["name"]: each["value"] for each in plugin.get("env") or ()}
         spec = {"interactive": False, "cluster": dict(self._cluster)}
         asked = json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
         try:
             answer = subprocess.run(
-                [command, *plugin.get("args", ())],
-                env={**os.environ, "KUBERNETES_EXEC_INFO": asked},
+                [command, *(plugin.get("args") or ())],
+                env={**os.environ, **own, "KUBERNETES_EXEC_INFO": asked},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -182,7 +184,7 @@ class ClusterReader:
     ) -> Object:
         url = f"{self._cluster['server']}{quote(path)}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json", "Content-Type": content}
-        if "exec" in self._user:
+        if self._user.keys() & {"exec", "token"}:
             headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)

@@ -98,7 +98,7 @@ class Reader:
         self.api.require("list", path)
         version, _, resource = path.rpartition("/")
         for place, each in self.api.objects.items():
-            if place.startswith(f"{version}/") and place.split("/")[-2] == resource:
+            if place.startswith(f"{version}/") and place.split("/")[-2] == resource and _is_selected(each, query):
                 yield copy.deepcopy(each)
 
     def may(self, attributes: Mapping[str, str]) -> bool:
@@ -130,3 +130,12 @@ class Reader:
         self.api.asked.append((method, path))
         if self.api.silent or any(address in self.server for address in self.api.silent_at):
             raise SilentServerError(self.api.silent or f"no answer from {self.server}")
+
+
+def _is_selected(each: Object, query: Mapping[str, str]) -> bool:
+    labels = (each.get("metadata") or {}).get("labels") or {}
+    phase = (each.get("status") or {}).get("phase")
+    return all(
+        labels.get(key) == value
+        for key, value in (part.split("=") for part in query.get("labelSelector", "").split(",") if part)
+    ) and f"status.phase!={phase}" not in query.get("fieldSelector", "").split(",")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 import pulumi
 
 from facts.catalog import OWN_MACHINES, PLUGINS
+from facts.concepts.parts import Image
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -183,6 +184,19 @@ def former_name(name: str) -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions(aliases=[pulumi.Alias(name=name)])
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunningNodes:
+    """Nodes that an update finds, as the stack's last one ``deployed`` them.
+
+    ``busy``: of a pool, what is there that keeps the device plugin of its nodes, as messages name it; empty without
+    any. ``image``: of a pool, the image of these nodes.
+    """
+
+    deployed: Deployed
+    busy: Callable[[Pool], pulumi.Output[str]]
+    image: Callable[[Pool], Image] = lambda pool: pool.nodes.image
+
+
 class NodePools(Protocol):
     """Declares pools."""
 
@@ -231,6 +245,9 @@ class ClusterLookup:
 
 class JoinedCluster(Protocol):
     """A cluster that somebody else made: it declares pools there, and nothing else."""
+
+    running_nodes: RunningNodes | None = None
+    """As of a ``CloudCluster``."""
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Declare what the cluster's own autoscaler needs for ``pools``. The result declares these pools."""
@@ -326,6 +343,8 @@ class CloudCluster(NodePools, Protocol):
     """Whether the cluster is there before and after the stack: then each object in it is deleted individually."""
     user: Subject | None = None
     """The user that ``kubeconfig`` authenticates, if the program decides about its rights; ``None`` if a cloud does."""
+    running_nodes: RunningNodes | None = None
+    """Nodes to which another device plugin of the program would come; ``None`` if others or new nodes get it alone."""
 
     @property
     def name(self) -> pulumi.Output[str]:

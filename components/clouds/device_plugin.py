@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +16,12 @@ from components.clouds.base import GpuDaemon
 from components.resources import documents
 from components.settings import Problem
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.pool import Pool
+from facts.concepts.parts import SharedGpu
+from facts.concepts.pool import Pool, shares_taint
 
 APP: Final = "nvidia-device-plugin"
+
+_SHARED: Final = "shared-"
 
 # https://github.com/NVIDIA/k8s-device-plugin/releases
 IMAGE: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
@@ -148,9 +152,18 @@ _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop":
 _MIG_RIGHTS: Final = {"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}}
 
 
+def with_variant(pool: Pool, variant: str) -> Pool:
+    """The pool, but with its GPUs divided as a ``variant`` does that no MIG is in, and the taint that it may have."""
+    _, _, clients = variant.partition(_SHARED)
+    sharing = SharedGpu(clients_per_gpu=int(clients)) if clients else None
+    taints = (*pool.nodes.taints, *(shares_taint(sharing.clients_per_gpu) if sharing else ()))
+    nodes = replace(pool.nodes, taints=tuple(dict.fromkeys(taints)))
+    return replace(pool, gpus=replace(pool.gpus, time_sharing=sharing, mig=None), nodes=nodes)
+
+
 def _variant(pool: Pool) -> str:
     ways = [
         *(["mig"] if pool.gpus.mig is not None else []),
-        *([f"shared-{pool.gpus.time_sharing.clients_per_gpu}"] if pool.gpus.time_sharing is not None else []),
+        *([f"{_SHARED}{pool.gpus.time_sharing.clients_per_gpu}"] if pool.gpus.time_sharing is not None else []),
     ]
     return "-".join(ways) or "whole"

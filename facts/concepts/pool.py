@@ -103,6 +103,11 @@ def size_taint(gpus_per_node: int) -> Taint:
     return Taint(SIZE_KEY, str(gpus_per_node), "NoSchedule")
 
 
+def shares_taint(shares: int) -> tuple[Taint, ...]:
+    """The taint that keeps pods that want a whole GPU off nodes whose GPUs have ``shares``; none of whole ones."""
+    return (Taint(SHARES_KEY, str(shares), "NoSchedule"),) if shares > 1 else ()
+
+
 def resource_taint(resource: str) -> Taint:
     """The taint of nodes with this ``resource``, which pods that request it tolerate."""
     return Taint(resource, "present", "NoSchedule")
@@ -135,8 +140,7 @@ def gpu_pool_taints(
     ``shares`` above 1 keeps pods that want a whole GPU off nodes whose GPUs are shared or partitioned.
     """
     by_size = (size_taint(gpus_per_node),) if gpus_per_node > smallest_size else ()
-    by_share = (Taint(SHARES_KEY, str(shares), "NoSchedule"),) if shares > 1 else ()
-    return (resource_taint(resource), *by_size, *by_share, *extra)
+    return (resource_taint(resource), *by_size, *shares_taint(shares), *extra)
 
 
 def selected_labels(labels: Mapping[str, str], cloud_labels: Mapping[str, str]) -> dict[str, str]:

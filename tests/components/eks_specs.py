@@ -63,12 +63,13 @@ def run(
     cluster: Mapping[str, Any] | None = None,
     new: Collection[str] | None = None,
     deployed: recorder.Recording | None = None,
+    drivers: bool = False,
 ) -> recorder.Recording:
     """A whole cluster with these pools, declared in the program's order; ``new`` and ``deployed`` as of
-    ``recorder.run``."""
+    ``recorder.run``, ``drivers`` as of ``specs.declare``."""
     zones = (cluster or {}).get("zones", (ZONE,))
     settings = cluster_settings(**{"admin_pool": admin or admin_pool(zones=zones), **(cluster or {})})
-    return recorder.run(specs.declare(settings, pools), new=new, deployed=deployed)
+    return recorder.run(specs.declare(settings, pools, drivers=drivers), new=new, deployed=deployed)
 
 
 recorded = recorder.remembered(run)

@@ -143,6 +143,23 @@ def test_why_nobody_answers(tmp_path: Path, plugin: str, says: str) -> None:
         reader(tmp_path, 1, plugin).get("/version")
 
 
+def test_a_plugin_has_the_variables_that_the_kubeconfig_names(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "plugin"
+    file.write_text(LOG_IN.replace("secret", "'$PROFILE'"))
+    file.chmod(0o700)
+    user = plugin_user(str(file), [], "Install it")
+    user["exec"] |= {"env": [{"name": "PROFILE", "value": "lab"}], "args": None}
+    cluster = {"server": f"http://127.0.0.1:{server.server_port}"}
+    assert ClusterReader(kubeconfig("c", cluster, user)).version()
+    assert [authorization for *_, authorization in server.asked] == ["Bearer lab"]
+
+
+def test_a_user_may_have_a_token(server: Server) -> None:
+    cluster = {"server": f"http://127.0.0.1:{server.server_port}"}
+    assert ClusterReader(kubeconfig("c", cluster, {"token": "own"})).version()
+    assert [authorization for *_, authorization in server.asked] == ["Bearer own"]
+
+
 def test_a_missing_plugin_is_named_with_what_installs_it() -> None:
     user = plugin_user("no-such-plugin", [], "Install it: now")
     client = ClusterReader(kubeconfig("c", {"server": "http://127.0.0.1:1"}, user))

@@ -16,7 +16,6 @@ from tests import eks_answers, recorder
 from tests.api_server import ApiServer
 from tests.eks_answers import ACCOUNT, AUTOSCALER, DEPLOYMENTS, DISCOVERY, NODE_GROUPS, SYSTEM, TEMPLATES, autoscaler
 from tests.joined import Joined, api_server
-from tests.recorder import Registration
 from tests.stacks import ROOT, run_with, settings_of
 
 TYPE: Final = "gpucluster:index:GpuPools"
@@ -346,8 +345,10 @@ SECOND: Final = {"subnet-0000000b": {**eks_answers.SUBNETS["subnet-0000000b"], "
 BOTH: Final = ["subnet-0000000a", "subnet-0000000b"]
 
 
-def updated(nodes: int, before: dict[str, Any], after: dict[str, Any], **theirs: Any) -> Registration:
-    """The pool's group after an update that finds it with ``nodes``: the one before found two, at version 1.33.
+def updated(
+    nodes: int, before: dict[str, Any], after: dict[str, Any], keys: dict[str, Any] | None = None, **theirs: Any
+) -> recorder.Recording:
+    """An update with ``keys`` that finds the pool's group with ``nodes``: the one before found two, at version 1.33.
     ``before`` and ``after`` are what is said of subnets, ``theirs`` what differs of the owner's groups after."""
     with mock.patch.dict(eks_answers.SUBNETS, before):
         first = update()
@@ -367,7 +368,7 @@ def updated(nodes: int, before: dict[str, Any], after: dict[str, Any], **theirs:
         mock.patch.dict(eks_answers.SCALING, scaling),
         mock.patch.dict(eks_answers.SUBNETS, after),
     ):
-        return update(deployed=first).only(GROUP)
+        return update(keys, deployed=first)
 
 
 @pytest.mark.parametrize(("nodes", "version"), [(0, "1.34"), (2, "1.33")])
@@ -376,7 +377,7 @@ def test_a_pool_with_nodes_keeps_its_version_and_no_size_is_sent(
     server: ApiServer, nodes: int, version: str, subnets: dict[str, Any]
 ) -> None:
     """The provider would send it minutes after the version, and end what has started meanwhile."""
-    again = updated(nodes, subnets, subnets)
+    again = updated(nodes, subnets, subnets).only(GROUP)
     assert "scalingConfig.desiredSize" in again.ignore_changes
     assert (again.inputs["version"], again.inputs["nodeRoleArn"]) == (version, ROLE)
 
@@ -385,10 +386,26 @@ def test_a_pool_with_nodes_keeps_its_version_and_no_size_is_sent(
 def test_what_the_owner_changes_of_other_groups_replaces_no_pool_with_nodes(
     server: ApiServer, nodes: int, subnets: list[str], role: str
 ) -> None:
-    again = updated(nodes, {}, SECOND, nodeRoleArn=OTHER_ROLE).inputs
+    again = updated(nodes, {}, SECOND, nodeRoleArn=OTHER_ROLE).only(GROUP).inputs
     assert (again["subnetIds"], again["nodeRoleArn"]) == (subnets, role)
     # A new group starts empty.
     assert again["scalingConfig"]["desiredSize"] == nodes
+
+
+@pytest.mark.parametrize(("nodes", "whole", "shared"), [(0, [""], ["t4-1-a"]), (2, ["t4-1-a"], [""])])
+def test_a_pool_with_nodes_keeps_its_device_plugin(
+    server: ApiServer, nodes: int, whole: list[str], shared: list[str]
+) -> None:
+    again = updated(nodes, {}, {}, pools(timeSharing={"clientsPerGpu": 4}))
+    places = {
+        each.name.rpartition("plugin-")[2]: each.inputs["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+        for each in again.of_type("kubernetes:apps/v1:DaemonSet")
+    }
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = {name: place[required]["nodeSelectorTerms"][0]["matchExpressions"][0] for name, place in places.items()}
+    assert {name: term["values"] for name, term in terms.items()} == {"whole": whole, "shared-4": shared}
+    tags = {each.inputs["tag"]["key"]: each.inputs["tag"]["value"] for each in again.of_type(TAG)}
+    assert tags[f"{node_tags.RESOURCE}nvidia.com/gpu"] == ("1" if nodes else "4")
 
 
 @pytest.mark.parametrize(

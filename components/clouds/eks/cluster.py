@@ -119,6 +119,7 @@ class EksCluster(CloudCluster):
         )
         self.authority = self.resource.outputs["certificateAuthority"].apply(lambda authority: str(authority["data"]))
         self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
+        self.running_nodes = pools.running_nodes(self._context)
         access.grant(name, settings, self._context.name, parent)
         self._needs: Sequence[pulumi.Resource] = [
             *nodes.ready,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from components.clouds.deployed import Deployed
 from components.clouds.eks import joined, pools
 from components.clouds.eks.joined import NAME, PUBLIC, SUBNET, ask, ask_for
 from components.clouds.eks.node_template import LAUNCH_TEMPLATE, template_name
+from components.clouds.eks.pools import running_nodes
 from components.clouds.eks.running_groups import ENDED, RunningGroup, running_group
 from components.settings import Problem, Settings
 from facts.catalog.eks import node_tags
@@ -297,8 +298,10 @@ class _Context:
 
     settings: Settings
     deployed: Deployed
+    found: pulumi.Output[ClusterLookup]
     view: pulumi.Output[ClusterLookup]
     parent: pulumi.Resource
+    groups: dict[str, pulumi.Output[RunningGroup]] = field(default_factory=dict)
 
     @property
     def name(self) -> pulumi.Output[str]:
@@ -328,10 +331,13 @@ class _Context:
 
     def running(self, group: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup]:
         def read(known: ClusterLookup) -> pulumi.Input[RunningGroup]:
-            answer = known.nodes["groups"].get(group)
+            answer = known.nodes.get("groups", {}).get(group)
             return ENDED if answer is None else running_group(answer, self.parent)
 
-        return self.view.apply(read)
+        # Of what was found: ``view`` waits for the objects in the cluster, and a device plugin for this.
+        if group not in self.groups:
+            self.groups[group] = self.found.apply(read)
+        return self.groups[group]
 
 
 def _interfaces(nodes: Mapping[str, Any]) -> list[eks.LaunchTemplateNetworkInterface]:
@@ -356,20 +362,21 @@ class JoinedGroups(JoinedCluster, NodePools):
         view: pulumi.Output[ClusterLookup],
         deployed: Deployed,
     ) -> None:
-        self._context = partial(_Context, settings=settings, deployed=deployed, view=view)
-        self._parent: pulumi.Resource | None = None
+        self._made = partial(_Context, settings=settings, deployed=deployed, found=found, view=view)
+        self._context: _Context | None = None
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Its owner runs it."""
-        self._parent = objects.parent
+        self._context = self._made(parent=objects.parent)
+        self.running_nodes = running_nodes(self._context)
         return self
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """A managed node group with a launch template of its own."""
-        assert self._parent is not None
+        assert self._context is not None
         labels = {**joined.without_operator(pool), **pool.nodes.labels}
         pool = replace(pool, nodes=replace(pool.nodes, labels=labels))
-        return pools.node_pool(self._context(parent=self._parent), name, pool, (), opts)
+        return pools.node_pool(self._context, name, pool, (), opts)
 
 
 def _node_labels(pool: Pool) -> dict[str, str | None]:

@@ -15,10 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 
+from components.clouds.base import RunningNodes
 from components.clouds.declare import eks as declare
 from components.clouds.eks.context import NodesContext
 from components.clouds.eks.node_template import eks_taint, image_type, launch_template
@@ -37,9 +39,9 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.nodes import surge_nodes
-from facts.concepts.kubernetes import CLOUD_EFFECTS
-from facts.concepts.parts import Capacity
-from facts.concepts.pool import SHARES_KEY, Pool
+from facts.concepts.kubernetes import CLOUD_EFFECTS, RESOURCES
+from facts.concepts.parts import Capacity, Image
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -49,6 +51,7 @@ _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _TAG: Final = "aws:autoscaling/tag:Tag"
 _SIZE: Final = "scalingConfig.desiredSize"
 _DIGITS: Final = 8
+_IMAGES: Final[tuple[Image, ...]] = ("al2023", "bottlerocket")
 
 # What EKS cannot change of a group: https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
 _FIXED: Final = ("subnetIds", "nodeRoleArn", "capacityType", "instanceTypes", "amiType")
@@ -72,7 +75,7 @@ def node_pool(
     former = state.get("nodeGroupName")
     group_name = _name(context, state, pool, machines)
     running = context.running(group_name, needs) if pool.scaling.autoscaled else None
-    gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
+    gpus = _running_gpus(context, name, pool, running) if pool.role == "gpu" and running is not None else None
     deployed = None if gpus is None else gpus.apply(lambda group: as_deployed(group, state))
     # As one output: the SDK counts the dependencies of a list's to all values that are made of ``running``.
     subnets = pulumi.Output.from_input(context.subnets(pool.nodes.zones))
@@ -134,14 +137,48 @@ def node_pool(
     # Instances get them from their group at launch; a changed template would replace running ones.
     _tag(f"{name}-label", group, context.settings.labels, opts, on_machines=True)
     if pool.scaling.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
-        joined = context.settings.existing_cluster is not None
-        tags = node_tags.node_template(pool, joined=joined)
-        before = {
-            f"{node_tags.NODE_TEMPLATE}/{suffix}": str(its["tag"]["value"])
-            for suffix, its in context.deployed.beginning(_TAG, f"{name}-tag-").items()
-        }
-        _tag(f"{name}-tag", group, _planned(pool, tags, gpus, before), opts, on_machines=False)
+        planned = _planned(pool, _node_template(context, pool), gpus, _deployed_template(context, name))
+        _tag(f"{name}-tag", group, planned, opts, on_machines=False)
     return group
+
+
+def running_nodes(context: NodesContext) -> RunningNodes:
+    """A group with nodes keeps their device plugin, as all else that describes them."""
+
+    def busy(pool: Pool) -> pulumi.Output[str]:
+        if (group := context.running(pool.name, ())) is None:
+            return pulumi.Output.from_input("")
+        its = unless_replaced(group, capacity_type(pool), pool.nodes.zones)
+        return its.apply(lambda running: f"nodes ({running.nodes})" if running.nodes else "")
+
+    def image(pool: Pool) -> Image:
+        groups = context.deployed.beginning(NODE_GROUP, "").values()
+        types = [str(each["amiType"]) for each in groups if each["nodeGroupName"] == pool.name]
+        images: set[Image] = {each for each in _IMAGES if any(type.startswith(each.upper()) for type in types)}
+        # Clusters that one program joins may each have a pool of this name.
+        return images.pop() if len(images) == 1 else pool.nodes.image
+
+    return RunningNodes(deployed=context.deployed, busy=busy, image=image)
+
+
+def _running_gpus(
+    context: NodesContext, name: str, pool: Pool, running: pulumi.Output[RunningGroup]
+) -> pulumi.Output[RunningGroup]:
+    """The group, unless it is replaced, and whether its shares change."""
+    before, target = _deployed_template(context, name), _node_template(context, pool)
+    offered = [f"{node_tags.RESOURCE}{resource}" for resource in RESOURCES.values()]
+    change = any((before.get(tag) or "0") != (target.get(tag) or "0") for tag in offered)
+    group = unless_replaced(running, capacity_type(pool), pool.nodes.zones)
+    return group.apply(lambda its: replace(its, shares_change=change))
+
+
+def _node_template(context: NodesContext, pool: Pool) -> Mapping[str, str]:
+    return node_tags.node_template(pool, joined=context.settings.existing_cluster is not None)
+
+
+def _deployed_template(context: NodesContext, name: str) -> Mapping[str, str]:
+    deployed = context.deployed.beginning(_TAG, f"{name}-tag-").items()
+    return {f"{node_tags.NODE_TEMPLATE}/{suffix}": str(its["tag"]["value"]) for suffix, its in deployed}
 
 
 def capacity_type(pool: Pool) -> str:
@@ -261,11 +298,6 @@ def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup]
     former = [(key, value) for (key, effect), value in taints.items() if effect == CLOUD_EFFECTS["NoExecute"]]
     # A pod may tolerate one value of a key alone.
     changes = [f"its taint {key} ends their pods" for key, value in ending if (key, value or None) not in former]
-    # A device plugin offers them again, also those that a pod has: `NewAnnotatedID` in
-    # https://github.com/NVIDIA/k8s-device-plugin/blob/v0.18.2/internal/rm/devices.go
-    shares = int(taints.get((SHARES_KEY, CLOUD_EFFECTS["NoSchedule"])) or 1)
-    if pool.nodes.image != "bottlerocket" and pool.gpus.shares > shares:
-        changes.append("with timeSharing more pods start on the GPUs of theirs")
 
     def warn(group: RunningGroup) -> None:
         if group.nodes and changes:

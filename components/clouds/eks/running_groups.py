@@ -38,7 +38,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class RunningGroup:
-    """An existing node group: its current desired number of ``nodes``, and their launch template."""
+    """An existing node group: its current desired number of ``nodes``, and their launch template.
+
+    ``shares_change``: the update gives each GPU another number of shares.
+    """
 
     nodes: int
     version: str
@@ -49,6 +52,7 @@ class RunningGroup:
     zones: frozenset[str]
     subnets: tuple[str, ...]
     role: str
+    shares_change: bool = False
 
     def differences(self, target: Mapping[str, Any]) -> str:
         """What of ``target`` these nodes do not have yet, separated by commas; empty if nothing. A value that is not
@@ -82,16 +86,20 @@ class RunningGroups:
 
     def __init__(self, cluster_name: str, parent: pulumi.Resource, *, exist: bool) -> None:
         self._cluster, self._parent = cluster_name, parent
+        self._read: dict[str, pulumi.Output[RunningGroup]] = {}
         names = look_up(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exist else ()
         self._names = frozenset(names)
 
     def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
-        """The group ``name``, read when all of ``after`` is up to date; ``None`` if it does not exist."""
+        """The group ``name``, read once: when all of the first caller's ``after`` is up to date. ``None`` if it does
+        not exist."""
         if name not in self._names:
             return None
-        arguments = {"clusterName": self._cluster, "nodeGroupName": name}
-        answer = data_lookup(_NODE_GROUP, arguments, self._parent, after, _NOT_THERE)
-        return answer.apply(lambda group: running_group(group, self._parent))
+        if name not in self._read:
+            arguments = {"clusterName": self._cluster, "nodeGroupName": name}
+            answer = data_lookup(_NODE_GROUP, arguments, self._parent, after, _NOT_THERE)
+            self._read[name] = answer.apply(lambda group: running_group(group, self._parent))
+        return self._read[name]
 
 
 def running_group(group: Mapping[str, Any], parent: pulumi.Resource) -> pulumi.Input[RunningGroup]:
@@ -186,8 +194,7 @@ def tag_of_running(
         resource = tag.removeprefix(node_tags.RESOURCE)
         if resource in ("cpu", "memory") and group.machine_types == tuple(machine_types):
             return target
-        by_plugin = resource in RESOURCES.values() and tag in deployed and not _shares_by_template(group)
-        return target if by_plugin and target else deployed.get(tag, "0" if "/" in resource else target)
+        return deployed.get(tag, "0" if "/" in resource else target)
     if tag.startswith(node_tags.OPTIONS):
         return target or deployed[tag]
     key = tag.removeprefix(node_tags.LABEL).removeprefix(node_tags.TAINT)
@@ -211,12 +218,8 @@ def tags_that_stay(deployed: Mapping[str, str], target: Mapping[str, str]) -> li
 
 
 def _describes_machines(key: str, group: RunningGroup) -> bool:
-    return key in _OF_MACHINES or (key == SHARES_KEY and _shares_by_template(group))
-
-
-def _shares_by_template(group: RunningGroup) -> bool:
-    """Whether machines share their GPUs as they were started; elsewhere the device plugin follows at once."""
-    return group.image_type.startswith("BOTTLEROCKET")
+    # A pool with the same shares as before gets or loses the taint by other pools, which have nodes with whole GPUs.
+    return key in _OF_MACHINES or (key == SHARES_KEY and group.shares_change)
 
 
 def _running(group: Mapping[str, Any], scaling_group: Mapping[str, Any]) -> RunningGroup:

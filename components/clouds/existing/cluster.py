@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds import running_jobs
 from components.clouds.base import CloudCluster
 from components.clouds.machines_plugin import MachinesProvider, declare
 from components.settings import Settings
@@ -50,6 +51,7 @@ class ExistingClusterHandle(CloudCluster):
         self.resource = declare("ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS)
         # Whatever uses it waits until the cluster was asked.
         self.kubeconfig = pulumi.Output.secret(self.resource.outputs["kubeconfig"])
+        self.running_nodes = running_jobs.running_nodes(self.kubeconfig)
         self.authority = self.resource.outputs["authority"]
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds import running_jobs
 from components.clouds.base import AdminObjects, CloudCluster, Subject
 from components.clouds.kubeadm import add_ons, machines
 from components.clouds.kubeadm.machines import MachinesContext
@@ -46,6 +47,7 @@ class KubeadmCluster(CloudCluster):
             # Objects are declared after all control planes are there, and deleted before one goes.
             admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
         self._admin = pulumi.Output.secret(admin)
+        self.running_nodes = running_jobs.running_nodes(self._admin)
         user = pulumi.Output.secret(self.resource.outputs["userKubeconfig"])
         self.kubeconfig = self._admin if self.user is None else user
         certificate = self.resource.outputs["caCertificate"]

@@ -135,7 +135,9 @@ def effect(running: Running) -> tuple[str, str] | None:
         for each in changes
         if each.op == "update" and any(path.startswith(WAITING.get(each.type, ())) for path in each.paths)
     ]
-    if any("gpu" in name.split("-") for name in waiting):
+    # A device plugin of new nodes, which are the only ones here.
+    shared = any("device-plugin-shared-" in each.name for each in changes)
+    if shared or any("gpu" in name.split("-") for name in waiting):
         return "update", "waits"
     if any(name.startswith("gpu") for name in pools) or disturbs(changes, running.deployment):
         return "update", "ends"
@@ -143,16 +145,14 @@ def effect(running: Running) -> tuple[str, str] | None:
 
 
 def disturbs(changes: list[Change], deployment: Deployment) -> bool:
-    """Whether pods on nodes that stay are evicted, or share their GPUs with others from now on."""
+    """Whether pods on nodes that stay are evicted."""
     states = {one.registration.name: str(one.inputs) for one in deployment.resources.values()}
     tainted = (
         states[each.name].upper().replace("_", "")
         for each in changes
         if each.type in CLOUD_POOLS and each.op == "update" and any("aint" in path for path in each.paths)
     )
-    return any("NOEXECUTE" in state for state in tainted) or any(
-        "device-plugin-shared-" in each.name for each in changes
-    )
+    return any("NOEXECUTE" in state for state in tainted)
 
 
 def _named(ended: dict[str, str]) -> str:

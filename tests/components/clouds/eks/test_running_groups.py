@@ -11,11 +11,12 @@ import pytest
 
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, Taint
+from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Fabric, SharedGpu
 from facts.concepts.pool import ARCH_LABEL, SHARES_KEY, Pool, gpu_pool_taints
 from tests import eks_answers, recorder
 from tests.components import eks_specs
+from tests.declared import violations
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 # Of every template, as the mocks answer.
@@ -286,16 +287,7 @@ SHARES_TAG = f"{node_tags.TAINT}{SHARES_KEY}"
         # The autoscaler takes these for none.
         ("al2023", {"machine_types": ("g4dn.8xlarge",), "fabric": EFA}, {f"{node_tags.RESOURCE}{EFA.resource}": "0"}),
         ("bottlerocket", SHARED, {SHARES_TAG: ""}),
-        # A device plugin shares them, also on nodes that run.
-        (
-            "al2023",
-            SHARED,
-            {
-                SHARES_TAG: "4:NoSchedule",
-                f"taint {SHARES_KEY}": "4",
-                f"{node_tags.RESOURCE}{GPU_RESOURCE}": "4",
-            },
-        ),
+        ("al2023", SHARED, {SHARES_TAG: ""}),
     ],
 )
 def test_a_gpu_group_with_nodes_is_described_as_they_are(
@@ -364,6 +356,87 @@ def test_tags_that_other_machines_lack_stay_as_long_as_the_group_has_nodes(
     assert planned(eks_specs.run(eks_specs.gpu_pool(), deployed=third)) == usual
 
 
+@pytest.mark.parametrize("image", ["al2023", "bottlerocket"])
+def test_a_group_whose_gpus_are_shared_as_before_gets_the_taint_of_shares_at_once(account: Any, image: str) -> None:
+    """Another pool of its size has whole GPUs from now on, whose pods would come to its nodes."""
+    first = eks_specs.run(eks_specs.gpu_pool(image=image, time_sharing=SHARED["time_sharing"]))
+    account["t4-1-a"] = {"nodes": 1, "image": f"{image.upper()}_x86_64_NVIDIA"}
+    inputs = eks_specs.run(eks_specs.gpu_pool(image=image, **SHARED), deployed=first).named("t4-1-a-pool").inputs
+    assert {each["key"]: each["value"] for each in inputs["taints"]}[SHARES_KEY] == "4"
+
+
+def plugins(recording: recorder.Recording) -> dict[str, list[str]]:
+    """Variant of NVIDIA's device plugin → the pools on whose nodes it runs."""
+    result = {}
+    for each in recording.of_type("kubernetes:apps/v1:DaemonSet"):
+        affinity = each.inputs["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        result[each.name.removeprefix("drivers-nvidia-device-plugin-")] = term["matchExpressions"][0]["values"]
+    return result
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (4, 2)])
+def test_nodes_keep_the_device_plugin_that_they_started_with(
+    account: Any, monkeypatch: pytest.MonkeyPatch, before: int, after: int
+) -> None:
+    """A plugin that shares GPUs offers the one of a running pod again."""
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
+
+    def pools(shares: int) -> list[Pool]:
+        sharing = SharedGpu(clients_per_gpu=shares) if shares > 1 else None
+        shared = eks_specs.gpu_pool("t4-1-a", time_sharing=sharing, taints=gpu_pool_taints(1, 1, (), shares=shares))
+        return [shared, eks_specs.gpu_pool("t4-1-z")]
+
+    old, new = ("whole" if shares == 1 else f"shared-{shares}" for shares in (before, after))
+    always = {"whole": ["t4-1-z"]}
+    account["t4-1-a"] = {"nodes": 2}
+    first = eks_specs.run(*pools(before), drivers=True)
+    second = eks_specs.run(*pools(after), deployed=first, drivers=True)
+    again = eks_specs.run(*pools(after), deployed=second, drivers=True)
+    for recording in (second, again):
+        variants = plugins(recording)
+        assert "t4-1-a" in variants[old]
+        assert "t4-1-a" not in variants[new]
+        # Kubernetes refuses an empty list.
+        assert variants.pop(new) == always.get(new, [""])
+    assert messages == [message for message in messages if "t4-1-a has nodes (2)" in message and "share" in message]
+    assert len(messages) == 2
+    assert not [each for each in violations(again) if "does not tolerate" in each]
+    account["t4-1-a"]["nodes"] = 0
+    empty = eks_specs.run(*pools(after), deployed=again, drivers=True)
+    # A tag that goes has an empty value before.
+    expected = described(eks_specs.run(*pools(after)))
+    assert {key: value for key, value in described(empty).items() if value or key in expected} == expected
+    assert "t4-1-a" in plugins(empty)[new]
+    assert plugins(empty)[old] == always.get(old, [""])
+    account["t4-1-a"]["nodes"] = 3
+    assert plugins(eks_specs.run(*pools(after), deployed=empty, drivers=True)) == plugins(
+        eks_specs.run(*pools(after), drivers=True)
+    )
+    assert len(messages) == 2
+
+
+@pytest.mark.parametrize(("before", "after"), [("al2023", "bottlerocket"), ("bottlerocket", "al2023")])
+def test_nodes_keep_the_device_plugin_of_their_image(account: Any, before: str, after: str) -> None:
+    """Without it a new node of the group would have no GPUs, and with ours beside Bottlerocket's own it has two."""
+    of_image = {"al2023": ["t4-1-a"], "bottlerocket": []}
+    first = eks_specs.run(eks_specs.gpu_pool(image=before), drivers=True)
+    assert plugins(first).get("whole", []) == of_image[before]
+    for nodes, image in ((1, before), (0, after)):
+        account["t4-1-a"] = {"nodes": nodes, "image": f"{before.upper()}_x86_64_NVIDIA"}
+        updated = eks_specs.run(eks_specs.gpu_pool(image=after), deployed=first, drivers=True)
+        assert [each for each in plugins(updated).get("whole", []) if each] == of_image[image]
+
+
+@pytest.mark.parametrize("other", [{"capacity": "ON_DEMAND"}, {"zone": "us-west-2b"}])
+def test_a_group_that_is_replaced_gets_its_device_plugin_at_once(account: Any, other: Mapping[str, str]) -> None:
+    first = eks_specs.run(eks_specs.gpu_pool(), drivers=True)
+    account["t4-1-a"] = {"nodes": 1, **other}
+    shared = eks_specs.gpu_pool(time_sharing=SHARED["time_sharing"])
+    assert plugins(eks_specs.run(shared, deployed=first, drivers=True)) == {"whole": [""], "shared-4": ["t4-1-a"]}
+
+
 @pytest.mark.parametrize("nodes", [0, 1])
 def test_a_preview_with_a_new_addon_replaces_no_group(account: Any, nodes: int) -> None:
     """An ``amiType`` that it does not know would show as a replacement, at which a protected stack stops."""
@@ -402,8 +475,7 @@ def test_what_waits_is_said(account: Any, monkeypatch: pytest.MonkeyPatch) -> No
             "taint a.com/b ends",
         ),
         ("al2023", {"taints": gpu_pool_taints(1, 1, (Taint("a.com/b", "c", "NoSchedule"),))}, ""),
-        ("al2023", SHARED, "timeSharing more pods start"),
-        ("bottlerocket", SHARED, ""),
+        ("al2023", SHARED, ""),
     ],
 )
 def test_what_disturbs_pods_on_running_nodes_is_warned_about_once(

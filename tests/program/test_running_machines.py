@@ -1,0 +1,101 @@
+"""Another ``timeSharing`` of machines that are always there, while pods have their GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from facts.concepts.pool import POOL_LABEL
+from tests.api_server import ApiServer, Reader
+from tests.program.test_machine_keys import EXAMPLES, existing_pool, own_pool
+from tests.recorder import Recording
+from tests.stacks import run_with
+
+SECRET = "gpucluster:kubeconfig"
+POOLS = {"own": own_pool, "existing": existing_pool}
+FOUR = {"timeSharing": {"clientsPerGpu": 4}}
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    api = ApiServer()
+    with mock.patch("components.cluster_reader.ClusterReader", return_value=Reader(api, "")):
+        yield api
+
+
+def update(stack: str, deployed: Recording | None = None, **pool: Any) -> Recording:
+    keys = {**EXAMPLES[stack], "gpucluster:gpuPools": [POOLS[stack](**pool)], "gpucluster:teams": []}
+    login = {SECRET: "secret-content"} if stack == "existing" else {}
+    return run_with({**keys, **login}, "lab", secrets=[*login], deployed=deployed)
+
+
+def add_pod(server: ApiServer, node: str, phase: str = "Running", gpus: int = 1) -> None:
+    requests = {"requests": {"nvidia.com/gpu": str(gpus)}} if gpus else {}
+    pod = {"nodeName": node, "containers": [{"name": "c", "resources": requests}]}
+    name = f"{node}-{phase}-{gpus}".lower()
+    metadata = {"namespace": "research", "name": name}
+    server.objects[f"/api/v1/namespaces/research/pods/{name}"] = {
+        "metadata": metadata,
+        "spec": pod,
+        "status": {"phase": phase},
+    }
+
+
+def plugins(program: Recording) -> dict[str, list[str]]:
+    """Variant of the device plugin → the pools on whose machines it runs."""
+    result = {}
+    for each in program.of_type("kubernetes:apps/v1:DaemonSet"):
+        _, found, variant = each.name.partition("device-plugin-")
+        if found:
+            affinity = each.inputs["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+            (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+            result[variant] = [name for name in term["matchExpressions"][0]["values"] if name]
+    return result
+
+
+@pytest.mark.parametrize("stack", POOLS)
+@pytest.mark.parametrize(("before", "after"), [({}, FOUR), (FOUR, {})])
+def test_it_waits_until_no_pod_has_one_of_them(
+    stack: str, before: dict[str, Any], after: dict[str, Any], server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
+    old, new = ("shared-4" if keys else "whole" for keys in (before, after))
+    first = update(stack, **before)
+    ((pool,),) = plugins(first).values()
+    for node, name in (("gpu1", pool), ("other", "other")):
+        metadata = {"name": node, "labels": {POOL_LABEL: name}}
+        server.objects[f"/api/v1/nodes/{node}"] = {"metadata": metadata}
+    add_pod(server, "gpu1")
+    second = update(stack, first, **after)
+    assert plugins(second) == {old: [pool], new: []}
+    (line,) = messages
+    assert f"{pool} has pods with GPUs (research/gpu1-running-1): run `up` again" in line
+    server.objects = {path: each for path, each in server.objects.items() if "/pods/" not in path}
+    add_pod(server, "gpu1", phase="Succeeded")
+    add_pod(server, "gpu1", gpus=0)
+    add_pod(server, "other")
+    third = update(stack, second, **after)
+    assert plugins(third) == {old: [], new: [pool]}
+    add_pod(server, "gpu1")
+    assert plugins(update(stack, third, **after)) == {new: [pool]}
+    assert len(messages) == 1
+
+
+@pytest.mark.parametrize("stack", POOLS)
+def test_it_waits_while_nobody_knows(stack: str, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
+    first = update(stack)
+    server.denied = frozenset({"list pods"})
+    assert plugins(update(stack, first, **FOUR)) == {**plugins(first), "shared-4": []}
+    assert ["nothing is known" in each and "cannot list" in each for each in messages] == [True]
+
+
+def test_an_update_without_it_asks_nothing(server: ApiServer) -> None:
+    for stack in POOLS:
+        update(stack, update(stack), labels={"example.com/rack": "7"})
+    assert server.asked == []
