@@ -301,9 +301,8 @@ def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup]
 
     def warn(group: RunningGroup) -> None:
         if group.nodes and changes:
-            pulumi.warn(
-                f"pool {pool.name} has nodes ({group.nodes}), and {', and '.join(changes)}. Wait until nobody needs these pods"
-            )
+            what = f"pool {pool.name} has nodes ({group.nodes}), and {', and '.join(changes)}"
+            pulumi.warn(f"{what}. Wait until nobody needs these pods")
 
     running.apply(warn)
 

@@ -150,6 +150,6 @@ def without_protection(stack_file: Path) -> None:
     """Set ``security.deletionProtection: false``, as a user does before tearing a protected cluster down."""
     from components.settings.read import StackFileLoader
 
-    content: dict[str, Any] = yaml.load(stack_file.read_text(), StackFileLoader)
+    content: dict[str, Any] = yaml.load(stack_file.read_text(), StackFileLoader)  # noqa: S506 - a SafeLoader
     content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False
     stack_file.write_text(yaml.safe_dump(content, sort_keys=False))

@@ -318,9 +318,9 @@ class OwnRehearsal(LabRehearsal):
         plane = lab.machine(next(iter(self._gpus)))
         new = [path for path in plane.run(["gpucluster-etcd", "list"]).split() if path not in before]
         modes = [plane.run(["stat", "-c", "%a", path]).strip() for path in new]
-        self._check(
-            "upgrade-snapshot", "etcd was saved before, for root alone", modes == ["600"], ", ".join(new) or "none"
-        )
+        # At midnight the machine's own timer saves another.
+        safe = {*modes} == {"600"}
+        self._check("upgrade-snapshot", "etcd was saved before, for root alone", safe, ", ".join(new) or "none")
         again = engine.up(self._options.gate, name="up-after-upgrade", expect_no_changes=True)
         self._engine_check("upgrade-once", "Another update changes nothing", again)
         cluster.api.delete("/apis/batch/v1/namespaces/default/jobs/train")
