@@ -47,12 +47,12 @@ class Joined:
         return {role["metadata"].get("namespace", ""): role["rules"] for role in roles["items"]}
 
     def deletable(self, server: ApiServer, change: Mapping[str, Any]) -> dict[str, bool]:
-        """Kind and name of each object that the update to the keys ``change`` deletes → whether the user may, with the
-        roles alone that this update prints."""
+        """Kind and name of each object that the update to the keys ``change`` deletes, or the one after it → whether
+        the user may, with the roles alone that the first prints."""
         before = self.update()
         server.granted = {}
         server.granted = self.roles(change, deployed=before)
-        after = _objects(self.update(change, deployed=before))
+        after = _objects(self.update(change, deployed=self.update(change, deployed=before)))
         return {
             f"{each['kind']} {each['metadata']['name']}": server.allows("delete", *path.rsplit("/", 1))
             for path, each in _objects(before).items()

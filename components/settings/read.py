@@ -298,10 +298,7 @@ def _encrypted_account(key: str) -> Problem:
 def _config(file: Path, stack: str) -> Mapping[object, object]:
     try:
         text = file.read_text(encoding="utf-8")
-        try:
-            content = yaml.load(text, Loader=_FastLoader)
-        except yaml.YAMLError:  # said in the words of the other parser
-            content = yaml.load(text, Loader=StackFileLoader)
+        content = parsed(text)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([Problem(str(file), f"cannot be read: {error}", "Check the path")], stack=stack) from None
     except yaml.YAMLError as error:
@@ -328,6 +325,14 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
     return config
 
 
+def parsed(text: str) -> Any:
+    """The YAML of a stack file as the engine reads it. Raises YAMLError."""
+    try:
+        return yaml.load(text, Loader=_FastLoader)
+    except yaml.YAMLError:  # said in the words of the other parser
+        return yaml.load(text, Loader=_StrictLoader)
+
+
 class _AsTheEngine(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """YAML as the engine reads it: a duplicate key in a mapping is an error, ``2:00``, ``on`` and ``no`` are texts.
 
@@ -352,8 +357,8 @@ class _AsTheEngine(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         return super().construct_mapping(node, deep=deep)
 
 
-class StackFileLoader(_AsTheEngine, Bounded, yaml.SafeLoader):
-    """Reads a stack file."""
+class _StrictLoader(_AsTheEngine, Bounded, yaml.SafeLoader):
+    pass
 
 
 class _FastLoader(_AsTheEngine, Bounded, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]

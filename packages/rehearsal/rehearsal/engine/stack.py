@@ -148,8 +148,8 @@ def available(root: Path = ROOT) -> list[str]:
 
 def without_protection(stack_file: Path) -> None:
     """Set ``security.deletionProtection: false``, as a user does before tearing a protected cluster down."""
-    from components.settings.read import StackFileLoader
+    from components.settings.read import parsed
 
-    content: dict[str, Any] = yaml.load(stack_file.read_text(), StackFileLoader)  # noqa: S506 - a SafeLoader
+    content: dict[str, Any] = parsed(stack_file.read_text())
     content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False
     stack_file.write_text(yaml.safe_dump(content, sort_keys=False))
