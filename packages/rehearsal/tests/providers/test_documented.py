@@ -51,8 +51,8 @@ UPDATED: Final = {
 
 def documented(cls: type, above: str = "", inside: tuple[type, ...] = ()) -> Iterator[tuple[str, str]]:
     """The inputs of a class with dotted paths, those in blocks included, and what is written about each."""
-    getters = [each.fget for each in vars(cls).values() if isinstance(each, property) and each.fget is not None]
-    texts = {getattr(each, "_pulumi_name", each.__name__): each.__doc__ or "" for each in getters}
+    getters = {key: each for key, each in vars(cls).items() if isinstance(each, property)}
+    texts = {getattr(each.fget, "_pulumi_name", key): each.__doc__ or "" for key, each in getters.items()}
     for each in sdk.arguments(cls):
         yield above + each.name, " ".join(texts[each.name].split())
         block: Any = each.type
