@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.settings.fields.problems import Problem, SettingsError
 from components.settings.pools.settings import Settings
-from components.settings.read import WITHOUT_ACCOUNT, from_pulumi, from_stack_file, load, of_running_stack
+from components.settings.read import WITHOUT_ACCOUNT, from_pulumi, from_stack_file, load, of_running_stack, parsed
 
 __all__ = [
     "WITHOUT_ACCOUNT",
@@ -15,4 +15,5 @@ __all__ = [
     "from_stack_file",
     "load",
     "of_running_stack",
+    "parsed",
 ]

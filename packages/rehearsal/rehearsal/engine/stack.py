@@ -148,7 +148,7 @@ def available(root: Path = ROOT) -> list[str]:
 
 def without_protection(stack_file: Path) -> None:
     """Set ``security.deletionProtection: false``, as a user does before tearing a protected cluster down."""
-    from components.settings.read import parsed
+    from components.settings import parsed
 
     content: dict[str, Any] = parsed(stack_file.read_text())
     content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False

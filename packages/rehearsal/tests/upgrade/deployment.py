@@ -413,7 +413,8 @@ class ClusterObjects(SimulatedKubernetes):
         return Created(place[1], inputs)
 
     def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
-        for field in IMMUTABLE.get(str(objects.kind_of(request.type, news)), ()):
+        kind = "" if ":helm.sh/" in request.type else str(objects.kind_of(request.type, news))
+        for field in IMMUTABLE.get(kind, ()):
             if lookup(before.inputs, parse_path(field)) != lookup(news, parse_path(field)):
                 raise ProviderError(f"{request.type} {id} is invalid: {field}: field is immutable")
         return news

@@ -218,7 +218,7 @@ def test_nodes_of_karpenter_keep_a_role_where_another_path_replaces_it(tmp_path:
 @pytest.mark.parametrize(
     ("column", "key", "section", "ends"),
     [
-        ("aks-managed", "kubernetes.channel", {"kubernetes": {"channel": "regular"}}, "supportPlan"),
+        ("aks-managed", "kubernetes.channel", {"kubernetes": {"channel": "regular", "version": "1.36"}}, "supportPlan"),
         ("aks-node-auto-provisioning", "labels", {"autoscaling": {"autoscaler": "managed"}}, "nodeProvisioningProfile"),
     ],
 )
