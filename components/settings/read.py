@@ -211,7 +211,7 @@ def _validated(
     except ValidationError as error:
         problems = invalid(error, model, raw, words)
         quoted, texts = in_quotes(error, raw)
-        if texts:
+        if quoted != raw:
             _, others = _validated(model, quoted, replace(where, valid_part=ValidPart()), words)
             problems = as_texts(problems, texts, others)
         return where.valid_part.of(raw), problems

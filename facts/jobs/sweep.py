@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import math
 import re
@@ -18,10 +19,11 @@ https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#jobspec-v1-
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACES: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_WITH_DOLLAR: Final = re.compile(rf"(\$?){_BRACES.pattern}")
 _NOT_EXPANDED: Final = r"(?<!\$)"
 _SHELLS: Final = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
-_SCRIPT_FOLLOWS: Final = re.compile(r"-[A-Za-z]*c")
-_OPTION_FOLLOWS: Final = re.compile(r"[-+][A-Za-z]*[oO]")
+_SCRIPT_FOLLOWS: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
+_OPTION_FOLLOWS: Final = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _NUMBERS: Final = re.compile(r"(?=.*\d)[-+.\deE]*\.\.[-+.\deE]*")
 """Two dots with nothing but numbers around them."""
@@ -79,24 +81,31 @@ class Sweep:
 
 def unnamed(command: Sequence[str], sweep: Sweep | None) -> tuple[str, ...]:
     """Names in braces that no parameter of the sweep has. Without a sweep, only arguments that are nothing but such a
-    name (``{lr}``, ``--lr={lr}``) count: others may well be meant, as in a program after ``python -c``.
+    name (``{lr}``, ``--lr={lr}``) count: others may well be meant, as in a program after ``python -c``. After a dollar
+    only what is nearly a parameter counts: programs may know other such names themselves, as those of Hydra
+    (https://hydra.cc/docs/advanced/override_grammar/basic/).
     """
     names: dict[str, None] = {}
     script = _script(command)
     for index, argument in enumerate(command):
         inside = argument if sweep is not None else argument.partition("=")[2] or argument
-        own = re.compile(_NOT_EXPANDED + _BRACES.pattern) if index == script else _BRACES
-        in_braces = own.findall(inside) if sweep is not None or _BRACES.fullmatch(inside) else ()
-        names.update(dict.fromkeys(name for name in in_braces if sweep is None or name not in sweep.axes))
+        if sweep is None and not _BRACES.fullmatch(inside):
+            continue
+        for dollar, name in _WITH_DOLLAR.findall(inside):
+            axes = () if sweep is None else sweep.axes
+            of_others = dollar and (index == script or not difflib.get_close_matches(name, axes))
+            if name not in axes and not of_others:
+                names[name] = None
     return tuple(names)
 
 
 def _script(command: Sequence[str]) -> int | None:
-    """The place of the argument that a shell reads as a script: no other program expands ``${name}``."""
+    """The place of the argument that a shell reads as a script."""
     shell = next((index for index, word in enumerate(command) if word.rpartition("/")[2] in _SHELLS), len(command))
     for index in range(shell + 1, len(command) - 1):
         if _SCRIPT_FOLLOWS.fullmatch(command[index]):
-            return index + 1
+            further = itertools.takewhile(lambda word: word[:1] in ("-", "+"), command[index + 1 :])
+            return index + 1 + len([*further])
         if command[index][:1] not in "-+" and not _OPTION_FOLLOWS.fullmatch(command[index - 1]):
             return None
     return None

@@ -329,7 +329,9 @@ def test_the_largest_sweep_is_one_job() -> None:
         ("x{b}-{c}", ["b", "c"], []),
         ("print(f'{b}')", ["b"], []),
         ("{0} {} {a-b}", [], []),
-        ("--seed=${seed}", ["seed"], []),
+        ("out=${data_dir}/{lr}", [], []),
+        ("--lr=${lr2}", ["lr2"], []),
+        ("{b}/${data_dir}", ["b"], []),
     ],
 )
 def test_names_in_braces_that_no_sweep_has(argument: str, with_sweep: list[str], without: list[str]) -> None:
@@ -342,9 +344,12 @@ def test_names_in_braces_that_no_sweep_has(argument: str, with_sweep: list[str],
     [
         (["bash", "-euo", "pipefail", "-c", "echo ${HOME} {b} {lr}"], ["b"]),
         (["env", "A=1", "/bin/bash", "-lc", "echo ${HOME}"], []),
-        (["sh", "-c", 'python train.py "$1"', "_", "${b}"], ["b"]),
-        (["bash", "train.sh", "-c", "${b}"], ["b"]),
-        (["bash", "${b}"], ["b"]),
+        (["sh", "-ce", "echo ${lr2} {lr}"], []),
+        (["bash", "-c", "-e", "--", "echo ${lr2}"], []),
+        (["bash", "--rcfile", "f", "-c", "echo ${lr2}"], []),
+        (["sh", "-c", 'python train.py "$1"', "_", "${lr2}"], ["lr2"]),
+        (["bash", "train.sh", "-c", "${lr2}"], ["lr2"]),
+        (["bash", "${lr2}"], ["lr2"]),
     ],
 )
 def test_only_the_script_of_a_shell_has_variables_of_its_own(command: list[str], names: list[str]) -> None:

@@ -339,6 +339,8 @@ def _link(holder: Any, key: str, user: Declared) -> Any:
     direct, name = coalesce(at(holder, key), at(reference, "external")), at(reference, "name")
     if direct is not None or selector is name is None:
         return direct
+    if name is UNKNOWN:
+        return UNKNOWN
     if name is not None:
         space = coalesce(at(reference, "namespace"), at(user.properties, OBJECT, "namespace"))
         return {"name": name, "namespace": space}
