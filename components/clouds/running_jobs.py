@@ -17,9 +17,14 @@ _NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 def running_nodes(kubeconfig: pulumi.Output[str]) -> RunningNodes:
-    """Of a cluster whose administrator has the ``kubeconfig``: a pool is busy while pods have its GPUs."""
+    """Of a cluster whose administrator has the ``kubeconfig``: a pool is busy while pods have its GPUs.
+
+    Not one whose GPUs nobody is to share any more: its machines say so at once, and so does their device plugin.
+    """
 
     def busy(pool: Pool) -> pulumi.Output[str]:
+        if pool.gpus.shares == 1:
+            return pulumi.Output.from_input("")
         return kubeconfig.apply(lambda known: asyncio.to_thread(_busy, known, pool.name))
 
     return RunningNodes(deployed=Deployed(), busy=busy)

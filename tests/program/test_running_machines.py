@@ -16,7 +16,7 @@ from tests.stacks import run_with
 
 SECRET = "gpucluster:kubeconfig"
 POOLS = {"own": own_pool, "existing": existing_pool}
-FOUR = {"timeSharing": {"clientsPerGpu": 4}}
+FOUR, EIGHT = ({"timeSharing": {"clientsPerGpu": number}} for number in (4, 8))
 
 
 @pytest.fixture
@@ -57,15 +57,14 @@ def plugins(program: Recording) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("stack", POOLS)
-@pytest.mark.parametrize(("before", "after"), [({}, FOUR), (FOUR, {})])
+@pytest.mark.parametrize(("before", "after"), [({}, FOUR), (EIGHT, FOUR)])
 def test_it_waits_until_no_pod_has_one_of_them(
     stack: str, before: dict[str, Any], after: dict[str, Any], server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages: list[str] = []
     monkeypatch.setattr("pulumi.info", messages.append)
-    old, new = ("shared-4" if keys else "whole" for keys in (before, after))
     first = update(stack, **before)
-    ((pool,),) = plugins(first).values()
+    (((old, (pool,)),), new) = plugins(first).items(), "shared-4"
     for node, name in (("gpu1", pool), ("other", "other")):
         metadata = {"name": node, "labels": {POOL_LABEL: name}}
         server.objects[f"/api/v1/nodes/{node}"] = {"metadata": metadata}
@@ -83,6 +82,16 @@ def test_it_waits_until_no_pod_has_one_of_them(
     add_pod(server, "gpu1")
     assert plugins(update(stack, third, **after)) == {new: [pool]}
     assert len(messages) == 1
+
+
+@pytest.mark.parametrize("stack", POOLS)
+def test_machines_that_nobody_is_to_share_any_more_say_so_at_once(stack: str, server: ApiServer) -> None:
+    """Their labels and taints do: with the former plugin, pods that share nothing would get a share."""
+    first = update(stack, **FOUR)
+    (pool,) = plugins(first)["shared-4"]
+    server.objects["/api/v1/nodes/gpu1"] = {"metadata": {"name": "gpu1", "labels": {POOL_LABEL: pool}}}
+    add_pod(server, "gpu1")
+    assert plugins(update(stack, first)) == {"shared-4": [], "whole": [pool]}
 
 
 @pytest.mark.parametrize("stack", POOLS)
