@@ -16,7 +16,8 @@ from tests.stacks import run_with
 
 SECRET = "gpucluster:kubeconfig"
 POOLS = {"own": own_pool, "existing": existing_pool}
-FOUR, EIGHT = ({"timeSharing": {"clientsPerGpu": number}} for number in (4, 8))
+FOUR: dict[str, Any] = {"timeSharing": {"clientsPerGpu": 4}}
+EIGHT: dict[str, Any] = {"timeSharing": {"clientsPerGpu": 8}}
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def test_it_waits_until_no_pod_has_one_of_them(
     messages: list[str] = []
     monkeypatch.setattr("pulumi.info", messages.append)
     first = update(stack, **before)
-    (((old, (pool,)),), new) = plugins(first).items(), "shared-4"
+    ((old, (pool,)),) = plugins(first).items()
+    new = "shared-4"
     for node, name in (("gpu1", pool), ("other", "other")):
         metadata = {"name": node, "labels": {POOL_LABEL: name}}
         server.objects[f"/api/v1/nodes/{node}"] = {"metadata": metadata}
