@@ -25,7 +25,8 @@ def running_nodes(kubeconfig: pulumi.Output[str]) -> RunningNodes:
     def busy(pool: Pool) -> pulumi.Output[str]:
         if pool.gpus.shares == 1:
             return pulumi.Output.from_input("")
-        return kubeconfig.apply(lambda known: asyncio.to_thread(_busy, known, pool.name))
+        # Names are no secrets. As one, the DaemonSet's spec would be one in the state, which the next update reads.
+        return pulumi.Output.unsecret(kubeconfig.apply(lambda known: asyncio.to_thread(_busy, known, pool.name)))
 
     return RunningNodes(deployed=Deployed(), busy=busy)
 

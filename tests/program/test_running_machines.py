@@ -73,6 +73,7 @@ def test_it_waits_until_no_pod_has_one_of_them(
     add_pod(server, "gpu1")
     second = update(stack, first, **after)
     assert plugins(second) == {old: [pool], new: []}
+    assert [each.secret_inputs for each in second.of_type("kubernetes:apps/v1:DaemonSet") if each.secret_inputs] == []
     (line,) = messages
     assert f"{pool} has pods with GPUs (research/gpu1-running-1): run `up` again" in line
     server.objects = {path: each for path, each in server.objects.items() if "/pods/" not in path}
