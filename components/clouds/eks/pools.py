@@ -293,11 +293,11 @@ def _report_deferred_changes(
 
 def _warn_of_disturbing_changes(pool: Pool, running: pulumi.Output[RunningGroup], state: Mapping[str, Any]) -> None:
     """Warn of what reaches running nodes with this update, and the pods on them."""
-    taints = {(each["key"], each["effect"]): each.get("value") or None for each in state.get("taints") or ()}
-    ending = [(taint.key, taint.value) for taint in pool.nodes.taints if taint.effect == "NoExecute"]
-    former = [(key, value) for (key, effect), value in taints.items() if effect == CLOUD_EFFECTS["NoExecute"]]
+    ending = [taint for taint in pool.nodes.taints if taint.effect == "NoExecute"]
+    former = [each for each in state.get("taints") or () if each["effect"] == CLOUD_EFFECTS["NoExecute"]]
     # A pod may tolerate one value of a key alone.
-    changes = [f"its taint {key} ends their pods" for key, value in ending if (key, value or None) not in former]
+    there = {(each["key"], each.get("value") or None) for each in former}
+    changes = [f"its taint {one.key} ends their pods" for one in ending if (one.key, one.value or None) not in there]
 
     def warn(group: RunningGroup) -> None:
         if group.nodes and changes:

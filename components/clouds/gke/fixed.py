@@ -38,8 +38,9 @@ def refuse_other_fixed(name: str, settings: Settings, deployed: Deployed, parent
     if not running or running.get("name") != settings.cluster_name or not in_region:
         return  # another cluster, with a network and a volume of its own
     # Another availability replaces the cluster alone.
-    own = [*_other_zone(settings, running), *_other_version(settings, running, parent)]
-    problems = own if regional == settings.regional else []
+    problems: list[Problem] = []
+    if regional == settings.regional:
+        problems += [*_other_zone(settings, running), *_other_version(settings, running, parent)]
     refuse([*problems, *_other_ranges(name, settings, deployed), *_smaller_volume(settings, deployed)], settings)
 
 
