@@ -50,11 +50,12 @@ def system_pods_home(stack: Stack) -> Iterator[Violation]:
     The clouds' own system pods tolerate ``CriticalAddonsOnly``, as Kubernetes' add-ons do:
     https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/,
     https://learn.microsoft.com/azure/aks/use-system-pools. With an autoscaler on an always-on group, the other
-    system pods may run on a group that it adds nodes to.
+    system pods may run on a group that it adds nodes to. EKS Auto Mode runs Karpenter and the cluster's DNS itself:
+    https://docs.aws.amazon.com/eks/latest/userguide/automode.html.
     """
     for cluster, groups in clusters_with_gpus(stack):
         others = cluster.other_groups
-        home = either((_home(groups), UNKNOWN)) if others is UNKNOWN else _home([*groups, *others])
+        home = either((_home(cluster, groups), UNKNOWN)) if others is UNKNOWN else _home(cluster, [*groups, *others])
         if home is UNKNOWN:
             message = f"{cluster.title}: whether a CPU node group is always on and untainted is unknown"
             message += " at preview, checked at update."
@@ -65,13 +66,17 @@ def system_pods_home(stack: Stack) -> Iterator[Violation]:
             yield system_pods_home.violation(message, cluster.resource)
 
 
-def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
-    """Whether system pods have a place: always on and open to them, or added by an autoscaler that has such a place."""
+def _home(cluster: Cluster, groups: Sequence[NodeGroup]) -> Maybe[bool]:
+    """Whether system pods have a place: always on and open to them, or added by an autoscaler that has such a place, as
+    a Karpenter has that the cloud runs."""
     cpus = [(group, _without_gpus(group)) for group in groups]
     own = either(both((cpu, _always_on(group), _open(group))) for group, cpu in cpus)
     always = either(both((cpu, _always_on(group))) for group, cpu in cpus)
-    added = either(both((cpu, _grows(group), _open(group))) for group, cpu in cpus)
-    return either((own, both((always, added))))
+    added = [(group, both((cpu, _grows(group), _open(group)))) for group, cpu in cpus]
+    made = either(adds for group, adds in added if group.cloud == "karpenter")
+    return either(
+        (own, both((always, either(adds for _, adds in added))), both((cluster.managed_autoscaler, made))),
+    )
 
 
 def _without_gpus(group: NodeGroup) -> Maybe[bool]:
