@@ -15,7 +15,7 @@ from policies.readers.spelling import Spelling, respelled
 
 
 def _self_managed(declared: Declared) -> Iterable[Declared]:
-    """``NodeGroup``, and the group that a ``Cluster`` makes by default from the same arguments."""
+    """``NodeGroup`` and ``NodeGroupV2``, and the group that a ``Cluster`` makes by default from the same arguments."""
     options = declared.properties.get("nodeGroupOptions")
     inputs = {**declared.properties, **(options if isinstance(options, Mapping) else {})}
     if inputs.get("instanceType") is None or inputs.get("skipDefaultNodeGroup") is True:
@@ -42,4 +42,16 @@ def _self_managed(declared: Declared) -> Iterable[Declared]:
     yield respelled(declared, "aws:eks/nodeGroup:NodeGroup", properties)
 
 
-SPELLINGS: Final[Mapping[str, Spelling]] = dict.fromkeys(("eks:index:Cluster", "eks:index:NodeGroup"), _self_managed)
+def _managed(declared: Declared) -> Iterable[Declared]:
+    """``ManagedNodeGroup``, whose arguments are those of the node group that it makes."""
+    cluster = text(at(declared.properties, "cluster", "eksCluster", "name"))
+    properties = {"clusterName": cluster, **declared.properties}
+    if declared.properties.get("gpu") is True and declared.properties.get("amiType") is None:
+        properties["amiType"] = "GPU"
+    yield respelled(declared, "aws:eks/nodeGroup:NodeGroup", properties)
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    **dict.fromkeys(("eks:index:Cluster", "eks:index:NodeGroup", "eks:index:NodeGroupV2"), _self_managed),
+    "eks:index:ManagedNodeGroup": _managed,
+}

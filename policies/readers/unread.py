@@ -178,10 +178,6 @@ _CHOOSING_KEY: Final = re.compile(
     r"(?:profile|flavou?r|pool|nodegroup|hardware|machine|instance|device|size|sku|shape|plan|resource|nodeselector|class|type)\w*$",
     re.IGNORECASE,
 )
-# The size of something that a cloud runs, by a service's own word, and one with a GPU's model in it: ``NC24-A100``.
-_SIZE_KEY: Final = re.compile(r"(?:flavou?r|size|sku|shape|plan|family|type)(?:name|id|slug)?$", re.IGNORECASE)
-_PART_OF_SIZE: Final = re.compile(rf"[a-z0-9][-_](?:{MODEL.pattern})|(?:{MODEL.pattern})[-_][a-z0-9]", re.IGNORECASE)
-_SAYS_NOTHING: Final = {"tags", "labels", "tagsAll", "defaultTags"}
 _NO_GPUS: Final = re.compile(r"(?:0|false|none|no|off|cpu|disabled|null|)", re.IGNORECASE)
 
 
@@ -198,13 +194,6 @@ def _of_object(properties: Any, *, names: bool) -> str:
             return f"{path[-2]}.{last}: {text}"
         within = names and (_CHOOSING_KEY.search(last) or any(part.lower() in _CHOICES for part in path))
         if within and (_WORD.search(text) or MODEL.search(text) or only_gpu_nodes(last, [text])):
-            return f"{last}: {text}"
-        if (
-            not names
-            and _SIZE_KEY.search(last)
-            and not _SAYS_NOTHING & {*path}
-            and (_WORD.search(text) or _PART_OF_SIZE.search(text))
-        ):
             return f"{last}: {text}"
     return ""
 

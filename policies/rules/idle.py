@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from facts.catalog.gpu_names import MACHINE, MODEL
 from facts.concepts.counts import counted
 from facts.concepts.declared import (
     IdleTime,
@@ -153,6 +154,11 @@ _UNKNOWN_NODE = UnknownReason(
     "the node's name does not say to which node group it belongs",
     "Remove the annotation, or exempt the patch by name if the node has no GPUs.",
 )
+_GROUP_ELSEWHERE = UnknownReason(
+    "another program declares the group, whose name is that of GPUs",
+    "Declare it where the group is, with 0 nodes, or exempt it by name if the group has no GPUs.",
+)
+_OF_GPUS = re.compile(rf"(?<![a-z])gpus?(?![a-z])|nvidia|{MODEL.pattern}|{MACHINE.pattern}", re.IGNORECASE)
 
 
 @rule(
@@ -173,11 +179,16 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
         open = is_about_any(minimum, stack)
         group = next((group for group in groups if open or is_about(minimum, group)), None)
         if group is None:
-            if minimum.node and not any(is_about(minimum, other) for other in stack.groups):
-                message = f"The {minimum.what} keeps the node ({minimum.where}). It is unknown whether it has GPUs."
-                yield minimum_elsewhere.violation(
-                    message, minimum.resource, not_evaluated=True, unknown_reason=_UNKNOWN_NODE
-                )
+            if any(is_about(minimum, other) for other in stack.groups):
+                continue
+            named, reason = None, _UNKNOWN_NODE
+            if minimum.node:
+                named = "the node"
+            elif isinstance(minimum.group, str) and _OF_GPUS.search(minimum.group):
+                named, reason = f"nodes of group '{minimum.group}'", _GROUP_ELSEWHERE
+            if named is not None:
+                message = f"The {minimum.what} keeps {named} ({minimum.where}). It is unknown whether it has GPUs."
+                yield minimum_elsewhere.violation(message, minimum.resource, not_evaluated=True, unknown_reason=reason)
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if open or minimum.nodes is UNKNOWN or group.gpus.per_node is UNKNOWN:
