@@ -32,7 +32,7 @@ from facts.concepts.unknown import (
 )
 from policies.readers.idle import idle_of_daemon_set, minutes_of
 from policies.readers.kubernetes.chart_values import asks, placed, says
-from policies.readers.kubernetes.parts import each_on_a_node, ends_in_time, never_ends
+from policies.readers.kubernetes.parts import each_on_a_node, ends_in_time, never_ends, serves
 from policies.readers.kubernetes.pod_numbers import (
     DEFAULTS,
     PodNumber,
@@ -192,7 +192,7 @@ def _left_by_ray(spec: Any, *, workers: bool) -> tuple[str, Maybe[float]]:
     after: Maybe[float] = amount(at(spec, where))
     if at(spec, "clusterSelector") is not None:
         return where, 0
-    if strategy is None:
+    if strategy in (None, {}):
         return where, math.inf if flag(at(spec, "shutdownAfterJobFinishes")) is False else after
     if not (rules := items(at(strategy, "deletionRules"))):
         ends = [at(strategy, when, "policy") in takes for when in ("onSuccess", "onFailure")]
@@ -217,7 +217,7 @@ def _left_by_mpi(spec: Any, *, trains: bool) -> tuple[str, Maybe[float]]:
     https://github.com/kubeflow/mpi-operator/blob/master/pkg/controller/mpi_job_controller.go (``newLauncherJob``)
     """
     launcher = at(spec, "mpiReplicaSpecs", "Launcher", "template", "spec")
-    if never_ends(launcher) and not ends_in_time(at(spec, "runPolicy")):
+    if (never_ends(launcher) or serves(launcher)) and not ends_in_time(at(spec, "runPolicy")):
         return "mpiReplicaSpecs.Launcher", math.inf
     if coalesce(*(at(spec, *path, "cleanPodPolicy") for path in (("runPolicy",), ())), "None") != "None":
         return "runPolicy.cleanPodPolicy", 0

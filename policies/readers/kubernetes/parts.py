@@ -45,7 +45,8 @@ _LONG: Final = re.compile(r"\d{5,}|\d+[dh]|inf(?:inity)?\b|\d+ ?\*\* ?\d+|\de\d+
 # Servers, which nothing but a person ends, and what their programs do at once.
 # https://docs.vllm.ai/en/latest/cli/index.html, https://docs.streamlit.io/develop/api-reference/cli/run,
 # https://docs.ray.io/en/latest/cluster/cli.html (``--block``: a worker's ends with its head),
-# https://python-rq.org/docs/workers/, https://docs.prefect.io/v3/api-ref/cli/worker
+# https://python-rq.org/docs/workers/, https://docs.prefect.io/v3/api-ref/cli/worker, https://dramatiq.io/guide.html,
+# https://arq-docs.helpmanuals.io, https://taskiq-python.github.io/guide/cli.html, https://huey.readthedocs.io
 _SERVES: Final = re.compile(
     r"(?:\S*/)?(?:sshd (?:\S+ )*-\w*D\w*"
     r"|jupyter(?:-| )?(?:lab|notebook|server)(?! (?:build|clean|list|password|paths?|stop)\b)|notebook"
@@ -54,8 +55,9 @@ _SERVES: Final = re.compile(
     r"|vllm serve|vllm\.entrypoints\.\S*api_server|sglang\.launch_server"
     r"|text-generation-launcher|trtllm-serve|tritonserver|ollama serve|llama-server|bentoml serve"
     r"|lmdeploy serve|torchserve (?:\S+ )*--foreground|ipykernel_launcher|ray start (?=.*--head\b)(?:\S+ )*--block"
-    r"|celery (?:-\S+ (?:[^-\s]\S* )?)*worker|rq worker(?!.* (?:-\w*b\w*|--(?:burst|max-jobs|max-idle-time))\b)"
-    r"|prefect worker start(?!.* --run-once\b)"
+    r"|celery (?:-\S+ (?:[^-\s]\S* )?)*worker|dramatiq|taskiq worker|faststream run|huey_consumer(?:\.py)?"
+    r"|(?:rq worker(?:-pool)?|rqworker|arq)(?!.* (?:-\w*b\w*|--(?:burst|check|max-jobs|max-idle-time))\b)"
+    r"|prefect (?:worker|agent) start(?!.* --run-once\b)"
     r"|mlflow (?:models serve|server|ui)|uvicorn|gunicorn|hypercorn|fastapi (?:dev|run)|flask (?:\S+ )*run"
     r"|manage\.py runserver|http\.server)(?= |$)"
     r"(?!.* (?:-h|--help|--version|--generate-config|--check-config|--(?:un)?install-extension|--list-extensions)\b).*"
