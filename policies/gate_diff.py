@@ -229,9 +229,10 @@ def _shown(value: Any) -> str:
 def state_of(tree: Path, programs: Path | None = None) -> GateState:
     """The gate in a checkout, and its verdict on the programs of another (``programs``), by default on its own.
 
-    Raises ``CalledProcessError`` if its rules cannot be loaded.
+    Raises ``CalledProcessError`` if its rules cannot be loaded,
+    and ``UnreadableFile`` for a file that is no YAML or JSON.
     """
-    configs = {file.stem: json.loads(file.read_text()) for file in (tree / "policies" / "config").glob("*.json")}
+    configs = {file.stem: _read(file, tree, json.loads) for file in (tree / "policies" / "config").glob("*.json")}
     own_prices, budgets = prices_and_budgets(tree)
     rules, refused = _judged(tree, programs or tree)
     return GateState(
@@ -319,14 +320,28 @@ def _stacks(tree: Path) -> dict[str, dict[str, Any]]:
 
 
 def _project(tree: Path) -> Mapping[str, Any]:
-    project: Mapping[str, Any] = yaml.safe_load((tree / "Pulumi.yaml").read_text())
+    project: Mapping[str, Any] = _read(tree / "Pulumi.yaml", tree, yaml.safe_load)
     return project
 
 
 def _stack_files(tree: Path, project: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Each stack and what its file says."""
     for file in (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml"):
-        yield file.name.removeprefix("Pulumi.").removesuffix(".yaml"), yaml.safe_load(file.read_text())
+        yield file.name.removeprefix("Pulumi.").removesuffix(".yaml"), _read(file, tree, yaml.safe_load)
+
+
+class UnreadableFile(Exception):
+    """A file that is not what its name says, in a sentence."""
+
+
+def _read(file: Path, tree: Path, parse: Callable[[str], Any]) -> Any:
+    try:
+        return parse(file.read_text(encoding="utf-8"))
+    except (ValueError, yaml.YAMLError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = getattr(error, "lineno", 1) if where is None else where.line + 1
+        kind = "JSON" if file.suffix == ".json" else "YAML"
+        raise UnreadableFile(f"{file.relative_to(tree)}:{line}: not {kind}") from error
 
 
 def gated_commands(tree: Path) -> dict[str, list[str]]:
@@ -422,6 +437,9 @@ def main(arguments: list[str]) -> int:
     except subprocess.CalledProcessError as error:
         reason = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()
         sys.stderr.write(f"cannot compare with the commit '{base}': {reason}")
+        return 2
+    except UnreadableFile as error:
+        sys.stderr.write(f"cannot compare with the commit '{base}': {error}\n")
         return 2
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return int(bool(lines))

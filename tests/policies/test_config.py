@@ -418,6 +418,32 @@ def test_a_stack_file_that_the_program_refuses_ends_no_comparison(config: str, t
     assert prices_and_budgets(tmp_path) == ({}, {"dev": None})
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("Pulumi.dev.yaml", "config:\n  gpucluster:cloud: gke\n gpucluster:x: 1\n", "Pulumi.dev.yaml:3: not YAML"),
+        ("Pulumi.yaml", "name: [gpucluster\n", "Pulumi.yaml:2: not YAML"),
+        ("policies/config/dev.json", '{\n"gpu-taint": mandatory}', "policies/config/dev.json:2: not JSON"),
+    ],
+)
+def test_a_file_that_nobody_can_read_is_named_in_a_sentence(
+    name: str,
+    text: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for file, written in {"Pulumi.yaml": "name: gpucluster\nruntime: python\n", name: text}.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(written)
+    monkeypatch.setattr(gate_diff, "ROOT", tmp_path)
+    monkeypatch.setattr(gate_diff, "_git", lambda *_: b"commit")
+    monkeypatch.setattr(gate_diff, "check_out", lambda *_: shutil.copytree(tmp_path, _[-1], dirs_exist_ok=True))
+    assert gate_diff.main(["main"]) == 2
+    assert capsys.readouterr().err == f"cannot compare with the commit 'main': {words}\n"
+
+
 def test_a_gate_is_judged_once_whatever_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging takes seconds, which each change without a new rule would wait for twice."""
     judged: list[str] = []
