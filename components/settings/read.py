@@ -21,7 +21,7 @@ from components.settings.pools.settings import Settings
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
-from facts.catalog.provider_keys import instead_of, risk
+from facts.catalog.provider_keys import instead_of, meant, risk
 from facts.concepts.bounded_yaml import Bounded
 from facts.concepts.stack_config import NAMESPACE, decoded, own_name
 
@@ -285,9 +285,11 @@ def _of_providers(config: Iterable[object]) -> list[Problem]:
     problems = []
     for key in map(str, config):
         if ":" in key and (why := risk(key)):
-            near = nearest(key, instead_of(key))
-            remedy = "Delete it" if near is None else f"Write '{near}', or delete it"
-            problems.append(Problem(key, why, f"{remedy}: {reason}{page.format(key.partition(':')[0])}"))
+            provider, _, name = key.partition(":")
+            near = nearest(name, instead_of(key))
+            likely = meant(key) or (near and f"'{provider}:{near}'")
+            remedy = f"Write {likely}, or delete it" if likely else "Delete it"
+            problems.append(Problem(key, why, f"{remedy}: {reason}{page.format(provider)}"))
     return problems
 
 

@@ -26,8 +26,25 @@ def risk(key: str) -> str | None:
     return next(known, f"{_NO_KEY} of the provider {provider} that is known to be safe")
 
 
+# Other words for what a key is about:
+# https://registry.terraform.io/providers/hashicorp/google/latest/docs/guides/provider_reference#quota-management-configuration,
+# https://www.pulumi.com/registry/packages/aws/installation-configuration/#configuration-reference
+_MEANT: Final = {
+    "aws:tags": "'aws:defaultTags: {tags: …}'",
+    "gcp:labels": "'gcp:defaultLabels'",
+    "gcp:quotaProject": "'gcp:billingProject' and 'gcp:userProjectOverride: true'",
+    "gcp:userProject": "'gcp:billingProject' and 'gcp:userProjectOverride: true'",
+    "azure-native:region": "'azure-native:location'",
+}
+
+
+def meant(key: str) -> str | None:
+    """What a stack file may have in place of a key that is none, where people call that so; else ``None``."""
+    return _MEANT.get(key)
+
+
 def instead_of(key: str) -> tuple[str, ...]:
-    """The keys of its provider that a stack file may have, where a key is none that is known."""
+    """The names of keys of its provider that a stack file may have, where a key is none that is known."""
     provider = key.partition(":")[0]
-    listed = (f"{owner}:{name}" for owner, name, risk in _ROWS if owner == provider and not risk)
+    listed = (name for owner, name, risk in _ROWS if owner == provider and not risk)
     return tuple(listed) if str(risk(key)).startswith(_NO_KEY) else ()

@@ -105,3 +105,28 @@ def test_a_key_that_may_send_the_login_elsewhere_is_refused(cloud: str, line: st
 )
 def test_keys_of_everyday_are_taken(cloud: str, line: str, tmp_path: Path) -> None:
     assert from_stack_file(with_line(cloud, line, tmp_path)).cloud == cloud
+
+
+@pytest.mark.parametrize(
+    ("cloud", "line", "remedy"),
+    [
+        ("eks", "aws:tags: {team: ml}", "Write 'aws:defaultTags: {tags: …}', or delete it: "),
+        ("eks", "aws:assumeRole: x", "Write 'aws:assumeRoles', or delete it: "),
+        ("eks", "aws:colour: red", "Delete it: "),
+        (
+            "gke",
+            "gcp:quotaProject: p",
+            "Write 'gcp:billingProject' and 'gcp:userProjectOverride: true', or delete it: ",
+        ),
+        ("gke", "gcp:labels: {team: ml}", "Write 'gcp:defaultLabels', or delete it: "),
+        ("gke", "gcp:zones: [a]", "Write 'gcp:zone', or delete it: "),
+        ("aks", "azure-native:region: westeurope", "Write 'azure-native:location', or delete it: "),
+        ("aks", "azure-native:tags: {team: ml}", "Delete it: "),
+        ("aks", "azure-native:subscription: x", "Write 'azure-native:subscriptionId', or delete it: "),
+    ],
+)
+def test_a_key_that_is_none_is_answered_with_what_was_meant(cloud: str, line: str, remedy: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as error:
+        from_stack_file(with_line(cloud, line, tmp_path))
+    (problem,) = error.value.problems
+    assert problem.remedy.startswith(remedy), problem.remedy
