@@ -960,12 +960,38 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
 
 
 def _left_by_keda(value: Mapping[str, Any], path: tuple[str, ...]) -> IdleTime | None:
-    """How long KEDA, which a chart has for these pods, leaves those without work; never those that it does not end."""
-    scaler = value.get("keda")
-    seconds, least = whole(at(scaler, "cooldownPeriod")), (at(scaler, f"minReplica{each}") for each in ("s", "Count"))
-    if seconds is None or flag(at(scaler, "enabled")) is not True or amount(coalesce(*least, 0)) != 0:
+    """How long KEDA, which a chart has for these pods, leaves those without work; never those that it does not end.
+
+    A chart has KEDA's own words below a key of its own: ``keda``, ``scaledObject``, ``autoscaling.keda``.
+    """
+    times: list[tuple[Maybe[int], tuple[str, ...]]] = []
+    for scaler, place, least in _scalers_of_chart(value, path):
+        if amount(scaler.get("idleReplicaCount"), 1) != 0 and least != 0:
+            continue
+        given = ((key, whole(scaler.get(key))) for key in ("cooldownPeriod", "initialCooldownPeriod"))
+        times += [(seconds, (*place, key)) for key, seconds in given if seconds is not None]
+    if not times:
         return None
-    return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, ".".join((*path, "keda", "cooldownPeriod")))
+    seconds, place = max(times, key=lambda each: math.inf if each[0] is UNKNOWN else each[0])
+    return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, ".".join(place))
+
+
+_SCALES: Final = re.compile(r"keda|scal(?:ing|er|ed)", re.IGNORECASE)
+
+
+def _scalers_of_chart(
+    value: Mapping[str, Any], path: tuple[str, ...], on: bool = False, least: Maybe[int] = 0
+) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...], Maybe[int]]]:
+    """The scalers that are on among a chart's values for one part, each with the fewest pods that it leaves."""
+    for key, block in value.items():
+        if not isinstance(block, Mapping) or not _SCALES.search(str(key)):
+            continue
+        switch, place = flag(block.get("enabled")), (*path, str(key))
+        said = coalesce(*(block.get(f"minReplica{each}") for each in ("s", "Count")))
+        fewest = least if said is None else amount(said)
+        if switch is True or (on and block.get("enabled") is None):
+            yield block, place, fewest
+            yield from _scalers_of_chart(block, place, True, fewest)
 
 
 def _of_knative(annotations: Any) -> Any:
