@@ -137,8 +137,9 @@ def _is_stopped(declared: Declared) -> bool:
 
 _RAY_JOBS: Final = {"ray.io/RayJob": ("spec",), "ray.io/RayCronJob": ("spec", "jobTemplate")}
 _MPI: Final = "kubeflow.org/MPIJob"
+_SPARK: Final = "sparkoperator.k8s.io/*"
 # Jobs whose pods may stay → as pods of which kind these do.
-_STAYING_AS: Final = {**dict.fromkeys(_RAY_JOBS, "RayCluster"), _MPI: "MPIWorkers"}
+_STAYING_AS: Final = {**dict.fromkeys(_RAY_JOBS, "RayCluster"), _MPI: "MPIWorkers", _SPARK: "SparkPods"}
 
 
 def _with_what_stays(body: Any, declared: Declared) -> Iterator[Workload]:
@@ -171,6 +172,9 @@ def _left_after_its_job(declared: Declared, place: Sequence[str]) -> IdleTime:
     if (path := _of_its_kind(_RAY_JOBS, declared)) is not None:
         if _WORKERS in place or "headGroupSpec" in place:
             where, seconds = _left_by_ray(at(declared.properties, *path), workers=_WORKERS in place)
+    elif matches(f"{declared.group}/{declared.kind}", _SPARK):
+        restarts = at(_of_spark(declared.properties), "restartPolicy", "type")
+        where, seconds = "restartPolicy", UNKNOWN if restarts is UNKNOWN else math.inf if restarts == "Always" else 0
     elif "Worker" in place:
         where, seconds = _left_by_mpi(spec, trains=declared.type.startswith("kubernetes:kubeflow.org/v1:"))
     return IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, f"spec.{where}")
@@ -723,13 +727,21 @@ LEFT: Final = "how long idle pods are left"
 
 def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Driver and executor as pods: https://github.com/kubeflow/spark-operator/blob/master/docs/api-docs.md."""
-    spec = coalesce(at(body, "spec", "template"), at(body, "spec"))
-    parts = {part: at(spec, part) for part in ("driver", "executor")}
+    spec = _of_spark(body)
+    scaler = at(spec, "dynamicAllocation")
+    scaled = flag(at(scaler, "enabled")) is True
+    least = amount(at(scaler, "minExecutors")) if scaled else amount(at(spec, "executor", "instances"), 1)
+    counts = {"driver": 1, "executor": least}
+    parts = {part: at(spec, part) for part in counts}
     return {
-        part: _as_pod(pod, str(at(pod, "gpu", "name")), at(pod, "gpu", "quantity"))
+        part: {"replicas": counts[part], **_as_pod(pod, str(at(pod, "gpu", "name")), at(pod, "gpu", "quantity"))}
         for part, pod in parts.items()
         if isinstance(pod, Mapping)
     }
+
+
+def _of_spark(body: Mapping[str, Any]) -> Any:
+    return coalesce(at(body, "spec", "template"), at(body, "spec"))
 
 
 def _virtual_machine(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -852,7 +864,7 @@ _PODS_OF: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]] 
     "ray.io/*": _ray_groups,
     "orchestration.aibrix.ai/Ray*": _ray_groups,  # https://aibrix.readthedocs.io/latest/features/multi-node-inference.html
     "leaderworkerset.x-k8s.io/LeaderWorkerSet": _leader_and_workers,
-    "sparkoperator.k8s.io/*": _spark_pods,
+    _SPARK: _spark_pods,
     "*kubevirt.io/VirtualMachine*": _virtual_machine,
 }
 
