@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from facts.concepts.addresses import open_to_internet
-from facts.concepts.declared import Cluster, NodeGroup, UnknownReason
+from facts.concepts.declared import Cluster, NodeGroup, NotEvaluated, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
@@ -24,6 +24,7 @@ from facts.concepts.unknown import (
     flag,
     holds_unknown,
     items,
+    mappings_in,
     negation,
     text,
     texts,
@@ -111,6 +112,18 @@ def _group_of(declared: Declared, infrastructure: Declared | None, bootstrap: De
     )
 
 
+def read_unused(declared: Declared) -> Iterable[Item]:
+    """A pool or a template of machines with GPUs of which no object of the program makes any: another's may."""
+    kinds = _by_type(declared)
+    if declared.references or kinds is None or kinds.gpus is UNKNOWN or kinds.gpus == 0:
+        return
+    reason = UnknownReason(
+        "it has GPUs, and what makes machines of it is not declared in this program",
+        "Declare the MachinePool or MachineDeployment in this program, or exempt it by name.",
+    )
+    yield NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn)
+
+
 def in_resource_set(declared: Declared) -> Iterable[Declared]:
     """``ClusterResourceSet``, which applies what ConfigMaps and Secrets hold.
 
@@ -177,7 +190,9 @@ _BALANCERS: Final[Mapping[str, Callable[[Any], Maybe[bool]]]] = {
     "AzureCluster": _azures_balancer,
     "GCPCluster": _googles_balancer,
 }
+_UNUSED: Final = [f"kubernetes:infrastructure.cluster.x-k8s.io/*:*Machine{of}" for of in ("Pool", "Template")]
 READERS: Final[Mapping[str, Reader]] = {
+    **dict.fromkeys(_UNUSED, read_unused),
     **{
         f"kubernetes:infrastructure.cluster.x-k8s.io/*:{kind}{of}": read_own_control_plane
         for kind in _BALANCERS
@@ -279,7 +294,19 @@ def _applied(declared: Declared, everything: Program) -> Iterable[Declared]:
             yield from everything.meant({**reference, "apiVersion": "v1"}, declared)
 
 
+def _users(declared: Declared, everything: Program) -> Iterable[Declared]:
+    """What may make machines of it: sets of machines, control planes, and classes of clusters."""
+    for other in everything.of_kinds(*_SETS, "KubeadmControlPlane", "ClusterClass"):
+        spec = other.properties.get("spec")
+        named = ((at(each, "kind"), at(each, "name")) for each in mappings_in(spec))
+        if spec is UNKNOWN or any(
+            kind == declared.kind and name in (declared.object_name, UNKNOWN) for kind, name in named
+        ):
+            yield other
+
+
 REFERRERS: Final[Mapping[str, Referrer]] = {
+    **dict.fromkeys(_UNUSED, Referrer(refers=lambda _: True, finds=_users)),
     **{
         type_token: Referrer(refers=lambda _: True, finds=_parts)
         for type_token, reader in READERS.items()
