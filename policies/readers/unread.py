@@ -168,7 +168,7 @@ def _called(properties: Mapping[str, Any]) -> str:
 
 # What a key of a custom resource says of GPUs by itself, and what it names that may have some.
 _GPU_KEY: Final = re.compile(r"(?:^|[a-z_./-])(?:GPU|Gpu)s?|^gpus?(?![a-z])|[_./-]gpus?(?![a-z])|accelerator", re.ASCII)
-_GPU_PART: Final = re.compile(r"(?:gpu|accelerator)s?", re.IGNORECASE)
+_GPU_PART: Final = re.compile(r"(?:gpu|accelerator)(?:s|Counts?|Capabilit(?:y|ies))?", re.IGNORECASE)
 _AMOUNT_KEY: Final = re.compile(
     r"value|count|num(?:ber)?|quantity|amount\w*|size|limits?|requests?|fraction|memory(?:[GM]i?B?)?|enabled?|type|model"
     r"|m(?:in|ax)\w*",
@@ -190,8 +190,9 @@ def _of_object(properties: Any, *, names: bool) -> str:
             continue
         if any(each in path or each == text for each in RESOURCES.values()) or _GPU_KEY.search(last):
             return f"{last}: {text}"
-        if _GPU_PART.fullmatch(path[-2]) and _AMOUNT_KEY.fullmatch(last):
-            return f"{path[-2]}.{last}: {text}"
+        part = next((each for each in path[-3:-1] if _GPU_PART.fullmatch(each)), "")
+        if part and _AMOUNT_KEY.fullmatch(last):
+            return f"{'.'.join(path[path.index(part) :])}: {text}"
         within = names and (_CHOOSING_KEY.search(last) or any(part.lower() in _CHOICES for part in path))
         if within and (_WORD.search(text) or MODEL.search(text) or only_gpu_nodes(last, [text])):
             return f"{last}: {text}"
