@@ -26,7 +26,9 @@ from policies.readers.resource import Declared, Item, Reader, Referrer
 
 _POOL_NAMES: Final[Mapping[str, str]] = {
     "autoScalingEnabled": "enableAutoScaling",
+    "enableHostEncryption": "enableEncryptionAtHost",
     "enableNodePublicIp": "enableNodePublicIP",
+    "hostEncryptionEnabled": "enableEncryptionAtHost",
     "nodeCount": "count",
     "nodePublicIpEnabled": "enableNodePublicIP",
     "priority": "scaleSetPriority",
