@@ -183,13 +183,29 @@ def _counted(chart: str, values: Any) -> Mapping[str, Any]:
         listed = items(at(own, *row["pods"].split("."))) if row["pods"] else [own]
         on, off = (at(own, *row[column].split(".")) if row[column] else None for column in ("switch", "off"))
         if off is not False and (not row["switch"] or on is True):
+            above = at(own, *row["pods"].split(".")[:-1])
             pods[row["pods"] or row["chart"]] = [
-                {"replicaCount": 1, **each, "resources": {"limits": {GPU_RESOURCE: coalesce(count, row["default"])}}}
+                {
+                    "replicaCount": 1,
+                    **each,
+                    **(_placed(above, each) if row["pods"] else {}),
+                    "resources": {"limits": {GPU_RESOURCE: coalesce(count, row["default"])}},
+                }
                 for each in listed
                 if isinstance(each, Mapping)
                 for count in (at(each, *row["gpus"].split(".")),)
             ]
     return pods
+
+
+def _placed(above: Any, pod: Any) -> Mapping[str, Any]:
+    """Where vllm-stack places one of its models: by tolerations for all models, and by terms of its own.
+
+    https://github.com/vllm-project/production-stack/blob/main/helm/templates/deployment-vllm-multi.yaml
+    """
+    required = {"nodeSelectorTerms": terms} if (terms := at(pod, "nodeSelectorTerms")) is not None else None
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return {"tolerations": coalesce(at(above, "tolerations"), []), **({"affinity": affinity} if required else {})}
 
 
 def _with_numbers(chart: str, values: Any) -> Any:

@@ -96,7 +96,8 @@ _SUSPENDED: Final = re.compile(r"^Ray|(?:Job|JobSet|Workflow|SparkApplication)$"
 # Kinds of Knative's, and those whose pods it runs.
 _OF_KNATIVE: Final = ("serving.knative.dev/*", "serving.kserve.io/Inference*")
 _BY_KNATIVE: Final = ("kubernetes:serving.knative.dev/*:Service", "kubernetes:serving.kserve.io/*:InferenceService")
-_RESOURCES: Final = ("resources", "resourcesPerNode")
+# Tekton calls those of a step so: https://tekton.dev/docs/pipelines/compute-resources/
+_RESOURCES: Final = ("resources", "resourcesPerNode", "computeResources")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # They hold patterns and definitions, not pods; what a chart renders are resources of their own.
 _NO_PODS: Final = ("helm.sh", "kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
@@ -627,7 +628,8 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         placement = pod_at.pod if whole else around.placement
         gpus = gpus_of_kind(kind, pod_at.pod) if whole else container_gpus(pod_at.pod)
         daemon_set = whole and _is_daemon_set(declared, kind, around, gpus)
-        missing = None if whole else UNKNOWN  # the operator may add its own
+        # What makes the pods may add its own; where it takes tolerations, it takes what is not said to be none.
+        missing = None if whole or "tolerations" in placement else UNKNOWN
         # Agents that a server starts wait for its work; what a part is called otherwise ends no pod.
         waits = never_ends(pod) and (whole or (own == _RELEASE and around.starts != "perhaps on demand"))
         if around.number.number is None and around.min_scale is not None and of_knative:
