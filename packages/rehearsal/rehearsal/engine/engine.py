@@ -163,12 +163,14 @@ class Engine:
         name: str = "up",
         expect_no_changes: bool = False,
         skip_preview: bool = False,
+        refresh: bool = False,
     ) -> CommandResult:
-        """Preview and update, judged by the gate.
+        """Preview and update, judged by the gate; with ``refresh`` against what the clouds report.
 
         With ``expect_no_changes`` any change is a failure, except a pool's size that the autoscaler set.
         """
         extra = ["--skip-preview"] if expect_no_changes or skip_preview else []
+        extra += ["--refresh"] if refresh else []
         result = self.operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
         return _without_changes(result, result.outcome.steps) if expect_no_changes else result
 
