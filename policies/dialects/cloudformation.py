@@ -1,4 +1,4 @@
-"""Amazon's resources by the names of CloudFormation: of the provider ``aws-native``, of templates and Cloud Control.
+"""Templates of CloudFormation and resources of Cloud Control, whose resources are those of the provider ``aws-native``.
 
 https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-template-resource-type-ref.html
 """
@@ -14,70 +14,9 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, negation, whole
+from policies.dialects import amazon
 from policies.readers.resource import Declared
-from policies.readers.spelling import Spelling, in_camel_case, renaming, respelled, tags_of_pairs
-
-
-def read_launch_template(declared: Declared) -> Iterable[Declared]:
-    """``AWS::EC2::LaunchTemplate``: what the provider ``aws`` has at the top is below ``launchTemplateData``."""
-    data = at(declared.properties, "launchTemplateData")
-    flat = dict(data) if isinstance(data, Mapping) else {"userData": data, "instanceType": data}
-    specifications = [
-        {**entry, "tags": tags_of_pairs(entry.get("tags"))} if isinstance(entry, Mapping) else entry
-        for entry in items(flat.get("tagSpecifications"))
-    ]
-    names = {"name": declared.properties.get("launchTemplateName"), "id": declared.properties.get("id")}
-    flat = {**flat, "tagSpecifications": specifications, **names}
-    yield respelled(declared, "aws:ec2/launchTemplate:LaunchTemplate", flat)
-
-
-def read_instance(declared: Declared) -> Iterable[Declared]:
-    """``AWS::EC2::Instance``."""
-    tags = tags_of_pairs(declared.properties.get("tags"))
-    yield respelled(declared, "aws:ec2/instance:Instance", {**declared.properties, "tags": tags})
-
-
-def read_compute_environment(declared: Declared) -> Iterable[Declared]:
-    """``AWS::Batch::ComputeEnvironment``, whose numbers of vCPUs are spelled ``MinvCpus``."""
-    resources = declared.properties.get("computeResources")
-    if isinstance(resources, Mapping):
-        resources = {str(key).replace("vCpus", "Vcpus"): part for key, part in resources.items()}
-    properties = {**declared.properties, "computeResources": resources}
-    yield respelled(declared, "aws:batch/computeEnvironment:ComputeEnvironment", properties)
-
-
-def read_subnet(declared: Declared) -> Iterable[Declared]:
-    """``AWS::EC2::Subnet``."""
-    tags = tags_of_pairs(declared.properties.get("tags"))
-    properties = {**declared.properties, "tags": tags}
-    yield respelled(declared, "aws:ec2/subnet:Subnet", properties)
-
-
-def read_cluster(declared: Declared) -> Iterable[Declared]:
-    """``AWS::EKS::Cluster``."""
-    encryption = next(iter(items(declared.properties.get("encryptionConfig"))), None)
-    properties = {**declared.properties, "encryptionConfig": encryption}
-    yield respelled(declared, "aws:eks/cluster:Cluster", properties, {"resourcesVpcConfig": "vpcConfig"})
-
-
-def read_warm_pool(declared: Declared) -> Iterable[Declared]:
-    """``AWS::AutoScaling::WarmPool`` of a group: machines that run are nodes that another resource keeps.
-
-    Without ``MinSize`` there are as many as the group's maximum leaves: https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
-    """
-    state, size = declared.properties.get("poolState"), whole(declared.properties.get("minSize"))
-    running = state is UNKNOWN or str(state).upper() == "RUNNING"
-    kept = UNKNOWN if state is UNKNOWN or size is UNKNOWN else max(size or 0, 1)
-    properties = {**declared.properties, "minSize": kept if running else 0}
-    names = {"autoScalingGroupName": "autoscalingGroupName"}
-    yield respelled(declared, "aws:autoscaling/schedule:Schedule", properties, names)
-
-
-def read_spot_fleet(declared: Declared) -> Iterable[Declared]:
-    """``AWS::EC2::SpotFleet``."""
-    config = at(declared.properties, "spotFleetRequestConfigData")
-    if isinstance(config, Mapping):
-        yield respelled(declared, "aws:ec2/spotFleetRequest:SpotFleetRequest", config)
+from policies.readers.spelling import Spelling, in_camel_case, in_words
 
 
 def read_template(declared: Declared) -> Iterable[Declared]:
@@ -200,41 +139,6 @@ def read_extension(declared: Declared) -> Iterable[Declared]:
 
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
-    "aws-native:eks:Nodegroup": renaming(
-        "aws:eks/nodeGroup:NodeGroup", nodegroupName="nodeGroupName", nodeRole="nodeRoleArn", subnets="subnetIds"
-    ),
-    "aws-native:eks:Cluster": read_cluster,
-    "aws-native:eks:FargateProfile": renaming("aws:eks/fargateProfile:FargateProfile"),
-    "aws-native:autoscaling:AutoScalingGroup": renaming(
-        "aws:autoscaling/group:Group",
-        autoScalingGroupName="name",
-        launchConfigurationName="launchConfiguration",
-        vpcZoneIdentifier="vpcZoneIdentifiers",
-    ),
-    "aws-native:autoscaling:ScheduledAction": renaming(
-        "aws:autoscaling/schedule:Schedule", autoScalingGroupName="autoscalingGroupName"
-    ),
-    "aws-native:autoscaling:WarmPool": read_warm_pool,
-    "aws-native:scheduler:Schedule": renaming("aws:scheduler/schedule:Schedule"),
-    "aws-native:stepfunctions:StateMachine": renaming(
-        "aws:sfn/stateMachine:StateMachine", definitionString="definition"
-    ),
-    "aws-native:ssm:Association": renaming("aws:ssm/association:Association"),
-    "aws-native:ssm:Document": renaming("aws:ssm/document:Document"),
-    "aws-native:autoscaling:LaunchConfiguration": renaming(
-        "aws:ec2/launchConfiguration:LaunchConfiguration", launchConfigurationName="name"
-    ),
-    "aws-native:batch:ComputeEnvironment": read_compute_environment,
-    "aws-native:ec2:LaunchTemplate": read_launch_template,
-    "aws-native:ec2:Instance": read_instance,
-    "aws-native:ec2:Ec2Fleet": renaming("aws:ec2/fleet:Fleet"),
-    "aws-native:ec2:EC2Fleet": renaming("aws:ec2/fleet:Fleet"),
-    "aws-native:ec2:CapacityReservation": renaming("aws:ec2/capacityReservation:CapacityReservation"),
-    "aws-native:ec2:Host": renaming("aws:ec2/dedicatedHost:DedicatedHost"),
-    "aws-native:ec2:Subnet": read_subnet,
-    "aws-native:ec2:SpotFleet": read_spot_fleet,
-    "aws-native:iam:AccessKey": renaming("aws:iam/accessKey:AccessKey"),
-    "aws-native:kms:Key": renaming("aws:kms/key:Key", keySpec="customerMasterKeySpec"),
     "aws-native:index:ExtensionResource": read_extension,
     "aws:cloudformation/stack:Stack": read_template,
     "aws:cloudformation/stackSet:StackSet": read_template,
@@ -253,13 +157,13 @@ def _resource(
     if len(parts) != 3 or parts[0] != "AWS":
         parts = ["AWS", "CloudFormation", "CustomResource"]
     resolved = _resolved({} if properties is UNKNOWN else properties or {}, known)
-    body = in_camel_case(resolved) if isinstance(resolved, Mapping) else {}
+    body = in_camel_case(in_words(resolved)) if isinstance(resolved, Mapping) else {}
     token = f"aws-native:{parts[1].lower()}:{parts[2]}"
     # Others in the template refer to it by this name.
     own = {"id": name} if known else {}
     # Tags and dependencies of the stack as a whole are no property's.
     inner = replace(declared, type=token, name=name, properties={**body, **own}, dependencies={})
-    spelling = SPELLINGS.get(token)
+    spelling = SPELLINGS.get(token) or amazon.SPELLINGS.get(token)
     yield from spelling(inner) if spelling else (inner,)
 
 

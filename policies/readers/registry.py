@@ -36,8 +36,8 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "dialects.cloudformation",
         "dialects.tools",
     ),
-    "awscc": ("readers.keys", "dialects.tools"),
-    "aws-native": ("readers.eks.services", "readers.keys", "dialects.cloudformation"),
+    "awscc": ("readers.keys", "dialects.amazon"),
+    "aws-native": ("readers.eks.services", "readers.keys", "dialects.amazon", "dialects.cloudformation"),
     "azapi": ("readers.keys", "dialects.arm"),
     "azure": (
         "readers.aks.classic",

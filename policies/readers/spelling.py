@@ -18,10 +18,63 @@ from policies.readers.resource import Declared
 
 Spelling = Callable[[Declared], Iterable[Declared]]
 
-# Blocks of which there is one at most, although their names end in s.
-_SINGULAR: Final = ("autoProvisioningDefaults", "computeResources", "instanceRequirements")
-# Their keys are the user's own, not the API's.
-_OWN_KEYS: Final = ("Labels", "Tags", "labels", "tags", "parameters", "Parameters")
+SINGULAR: Final = frozenset(
+    (
+        "advancedMachineFeatures",
+        "autoHealingPolicies",
+        "autoProvisioningDefaults",
+        "baselineEbsBandwidthMbps",
+        "blueGreenSettings",
+        "capacityReservationOptions",
+        "computeResources",
+        "confidentialNodes",
+        "cpuOptions",
+        "defaultSnatStatus",
+        "ebs",
+        "ecsParameters",
+        "enableK8sBetaApis",
+        "enclaveOptions",
+        "eventbridgeParameters",
+        "exclusionOptions",
+        "hibernationOptions",
+        "initializeParams",
+        "instanceMarketOptions",
+        "instanceProperties",
+        "instanceRequirements",
+        "kinesisParameters",
+        "maintenanceOptions",
+        "maintenanceStrategies",
+        "managedPrometheus",
+        "maxScaledDownReplicas",
+        "maxScaledInReplicas",
+        "meshCertificates",
+        "metadataOptions",
+        "networkBandwidthGbps",
+        "networkPerformanceOptions",
+        "networkTags",
+        "nodeConfigDefaults",
+        "nodePoolDefaults",
+        "onDemandOptions",
+        "params",
+        "preferences",
+        "privateDnsNameOptions",
+        "remoteNodeNetworks",
+        "remotePodNetworks",
+        "resourcePolicies",
+        "retentionTriggers",
+        "sagemakerPipelineParameters",
+        "shareSettings",
+        "specificSkuProperties",
+        "spotMaintenanceStrategies",
+        "spotOptions",
+        "sqsParameters",
+        "upgradeSettings",
+        "writableCgroups",
+    )
+)
+"""Blocks of which there is one at most, although their names end in s."""
+OWN_KEYS: Final = ("Labels", "Tags", "labels", "tags", "parameters", "Parameters")
+"""What has keys of the user's own, not the API's."""
 
 
 def respelled(
@@ -46,36 +99,66 @@ def renaming(type_token: str, **names: str) -> Spelling:
     return lambda declared: (respelled(declared, type_token, declared.properties, names),)
 
 
+# ``ID`` of ``imageID``, ``VPC`` of ``VPCZoneIdentifier``, ``CIDR`` of ``publicAccessCIDRs``.
+_CAPITALS: Final = re.compile(r"(?:^[A-Z]+|(?<=[a-z\d])[A-Z]{2,})(?=[A-Z][a-z]|s?$)")
+_UNITS: Final = re.compile(r"[vV]Cpu|[GM]iB")
+
+
 def in_camel_case(value: Any) -> Any:
     """``{"MinSize": 1}`` → ``{"minSize": 1}``, at any depth; maps whose keys are the user's stay as they are."""
+    return _named(value, lambda key: f"{key[:1].lower()}{key[1:]}")
+
+
+def in_words(value: Any) -> Any:
+    """Names of Amazon's API in the words of the provider ``aws``: ``imageID`` → ``imageId``, ``MiB`` → ``Mib``."""
+    return _named(value, _in_words)
+
+
+def _in_words(key: str) -> str:
+    words = _CAPITALS.sub(lambda run: run[0].capitalize() if run.start() else run[0].lower(), key)
+    return _UNITS.sub(lambda unit: unit[0].capitalize() if unit.start() else unit[0].lower(), words)
+
+
+def _named(value: Any, name: Callable[[str], str]) -> Any:
     if isinstance(value, Mapping):
         return {
-            f"{key[:1].lower()}{key[1:]}" if isinstance(key, str) else key: part
-            if key in _OWN_KEYS and isinstance(part, Mapping)
-            else in_camel_case(part)
+            name(key) if isinstance(key, str) else key: part
+            if key in OWN_KEYS and isinstance(part, Mapping)
+            else _named(part, name)
             for key, part in value.items()
         }
-    return [in_camel_case(part) for part in value] if isinstance(value, (list, tuple)) else value
+    return [_named(part, name) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def of_terraform(value: Any, lists: Mapping[str, str], foreign: Collection[str] = ()) -> Any:
+def of_terraform(value: Any, foreign: Collection[str] = ()) -> Any:
     """Terraform's schema as a controller or an unbridged provider shows it, with the names of bridged providers.
 
-    ``lists``: a block that may occur several times → its plural. Of others there is one at most, which some versions
-    show as a list of one. ``foreign``: names that the tool does not have, and drops.
+    A list is there by its own name and by the plural that bridged providers give it; some versions show a block of
+    which there is one at most as a list of one, which is there as the block. ``foreign``: names that the tool does not
+    have, and drops.
     """
     if isinstance(value, Mapping):
         own = {key: part for key, part in value.items() if key not in foreign}
-        return {lists.get(key, key): _block(key, part, lists, foreign) for key, part in own.items()}
-    return [of_terraform(part, lists, foreign) for part in value] if isinstance(value, (list, tuple)) else value
+        listed = {_plural(key): of_terraform(part, foreign) for key, part in own.items() if _is_several(key, part)}
+        return {**{key: _block(key, part, foreign) for key, part in own.items()}, **listed}
+    return [of_terraform(part, foreign) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def _block(key: Any, value: Any, lists: Mapping[str, str], foreign: Collection[str]) -> Any:
-    if key in _OWN_KEYS and isinstance(value, Mapping):
+def _is_several(key: Any, value: Any) -> bool:
+    named = isinstance(key, str) and (key.endswith("ss") or not key.endswith("s"))
+    return named and isinstance(value, (list, tuple))
+
+
+def _plural(key: str) -> str:
+    return f"{key}es" if key.endswith("s") else f"{key}s"
+
+
+def _block(key: Any, value: Any, foreign: Collection[str]) -> Any:
+    if key in OWN_KEYS and isinstance(value, Mapping):
         return value
     one = isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Mapping)
-    plural = str(key).endswith("s") and key not in _SINGULAR
-    return of_terraform(value[0] if one and not plural and key not in lists else value, lists, foreign)
+    single = one and (_is_several(key, value) or key in SINGULAR)
+    return of_terraform(value[0] if single else value, foreign)
 
 
 def tags_of_pairs(value: Any) -> Any:

@@ -200,8 +200,7 @@ def _open_api(network: Any) -> Maybe[bool]:
     public = at(network, "endpointPublicAccess")
     if public is not None and flag(public) is not True:
         return flag(public)
-    # ACK spells it with capitals: https://aws-controllers-k8s.github.io/community/reference/eks/v1alpha1/cluster/
-    ranges = items(coalesce(at(network, "publicAccessCIDRs"), at(network, "publicAccessCidrs")))
+    ranges = items(at(network, "publicAccessCidrs"))
     return open_to_internet(ranges) if ranges else True
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from facts.concepts.autoscaler import AutoscalerCall, ScalingGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, at, text
+from policies.readers.eks.subnets import is_selected
 from policies.readers.resource import Declared, Program
 
 ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
@@ -55,6 +56,9 @@ def tags_among(declared: Declared, pattern: Maybe[str], everything: Program, typ
     """
     for other in everything.of(type):
         named, sources = other.properties.get("autoscalingGroupName"), other.dependencies.get("autoscalingGroupName")
+        selector = other.properties.get("autoscalingGroupNameSelector")
+        if selector is not None and is_selected(declared, (selector,)) is False:
+            continue
         by_name = isinstance(named, str) and pattern is not UNKNOWN and re.fullmatch(pattern, named) is not None
         if by_name or declared.urn in (sources or ()) or (named is UNKNOWN and not sources):
             yield other

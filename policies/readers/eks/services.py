@@ -16,8 +16,8 @@ from policies.readers.spelling import parsed
 from policies.readers.unknown_reasons import until_update
 
 _SERVICES: Final = ("aws:ecs/service:Service", "aws-native:ecs:Service")
-_TASKS: Final = ("aws:ecs/taskDefinition:TaskDefinition", "aws-native:ecs:TaskDefinition")
-_TARGETS: Final = ("aws:appautoscaling/target:Target", "aws-native:applicationautoscaling:ScalableTarget")
+TASKS: Final = ("aws:ecs/taskDefinition:TaskDefinition", "aws-native:ecs:TaskDefinition")
+TARGETS: Final = ("aws:appautoscaling/target:Target", "aws-native:applicationautoscaling:ScalableTarget")
 _REMEDY: Final = (
     "Run its work as tasks or jobs that end, or let an aws.appautoscaling.Target with minCapacity 0 scale it. If it "
     "has to run, exempt it by name."
@@ -29,7 +29,7 @@ def read_service(declared: Declared) -> Iterable[Item]:
     inputs = declared.properties
     if inputs.get("launchType") == "FARGATE" or inputs.get("schedulingStrategy") == "DAEMON":
         return  # no GPUs there; on each machine, however many there are
-    tasks = [each for each in declared.references if each.type in _TASKS and _may_have_gpus(each)]
+    tasks = [each for each in declared.references if each.type in TASKS and _may_have_gpus(each)]
     for task in tasks:
         yield from until_update(declared, _containers(task), "what its containers ask for")
     gpus = max(map(_gpus_of, tasks), default=0)
@@ -65,7 +65,7 @@ def _tasks_of(declared: Declared) -> Maybe[int]:
 
     https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html
     """
-    targets = [each for each in declared.references if each.type in _TARGETS]
+    targets = [each for each in declared.references if each.type in TARGETS]
     if not targets:
         return amount(declared.properties.get("desiredCount"), 0 if declared.type.startswith("aws:") else 1)
     least = [amount(each.properties.get("minCapacity"), 0) for each in targets]
@@ -80,12 +80,12 @@ def _parts(declared: Declared, everything: Program) -> Iterator[Declared]:
     """The task definition, by its output or its family; what scales the service, by its output or its name."""
     sources = declared.dependencies.get("taskDefinition", ())
     named = str(declared.properties.get("taskDefinition")).rpartition("/")[2].partition(":")[0]
-    for task in everything.of(*_TASKS):
+    for task in everything.of(*TASKS):
         own = (task.properties.get("family"), task.properties.get("id"))
         if task.urn in sources or named in own:
             yield task
     names = (declared.properties.get("name"), declared.properties.get("serviceName"))
-    for target in everything.of(*_TARGETS):
+    for target in everything.of(*TARGETS):
         resource = target.properties.get("resourceId")
         by_name = isinstance(resource, str) and resource.startswith("service/") and resource.rpartition("/")[2] in names
         if by_name or declared.urn in target.dependencies.get("resourceId", ()):

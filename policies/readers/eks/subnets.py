@@ -37,14 +37,19 @@ def subnets_among(declared: Declared, property: str, everything: Program) -> Ite
     sources = declared.dependencies.get(property, ())
     entries = items(declared.properties.get(property))
     named = [one for one in entries if isinstance(one, str)]
-    selectors = [mapping(at(one, "matchLabels")) for one in entries if isinstance(one, Mapping)]
     for subnet in everything.of(*SUBNETS):
-        labels = mapping(subnet.properties.get("matchLabels"))
-        selected = either(_carries(labels, wanted) for wanted in selectors)
+        selected = is_selected(subnet, entries)
         if subnet.urn in sources or subnet.properties.get("id") in named or selected is True:
             yield subnet
         elif selected is UNKNOWN:
             yield replace(subnet, certain=False)
+
+
+def is_selected(object: Declared, selectors: Iterable[Any]) -> Maybe[bool]:
+    """Whether any selector among the values selects an object, by all labels of its ``matchLabels``."""
+    labels = mapping(object.properties.get("matchLabels"))
+    wanted = (mapping(at(each, "matchLabels")) for each in selectors if isinstance(each, Mapping))
+    return either(_carries(labels, each) for each in wanted)
 
 
 def _carries(labels: Maybe[Mapping[Any, Any]], wanted: Maybe[Mapping[Any, Any]]) -> Maybe[bool]:

@@ -35,7 +35,7 @@ from facts.concepts.unknown import (
     whole,
 )
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_gpu_family, is_other_family, model_of
-from policies.readers.eks.subnets import private_machines
+from policies.readers.eks.subnets import is_selected, private_machines
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
 from policies.readers.unknown_reasons import reason_for
@@ -286,14 +286,27 @@ def templates_among(declared: Declared, properties: Iterable[str], everything: P
     """The templates that ``properties`` refer to: by the engine's word on where a value comes from, or by name."""
     urns: set[str] = set()
     names: list[str] = []
+    selectors: list[Any] = []
     for name in properties:
         urns.update(declared.dependencies.get(name, ()))
         names += _identifiers(declared.properties.get(name))
-    return [
-        other
-        for other in everything.of(TEMPLATE, CONFIGURATION)
-        if (other.urn in urns or any(other.properties.get(key) in names for key in ("id", "name")))
-    ]
+        selectors += _selectors({key: declared.properties.get(key) for key in (name, f"{name}Selector")})
+    found: list[Declared] = []
+    for other in everything.of(TEMPLATE, CONFIGURATION):
+        selected = is_selected(other, selectors)
+        if other.urn in urns or selected is True or any(other.properties.get(key) in names for key in ("id", "name")):
+            found.append(other)
+        elif selected is UNKNOWN:
+            found.append(replace(other, certain=False))
+    return found
+
+
+def _selectors(value: Any) -> Iterator[Any]:
+    """What selects a controller's object by its labels, anywhere in a value."""
+    for key, part in value.items() if isinstance(value, Mapping) else ():
+        if str(key).endswith("Selector"):
+            yield part
+        yield from _selectors(part)
 
 
 def with_registered(
