@@ -210,7 +210,7 @@ def _validated(
         return model.model_validate(raw, context=where), []
     except ValidationError as error:
         problems = invalid(error, model, raw, words)
-        quoted, texts = in_quotes(error, raw)
+        quoted, texts = in_quotes(error, model, raw)
         if quoted != raw:
             _, others = _validated(model, quoted, replace(where, valid_part=ValidPart()), words)
             problems = as_texts(problems, texts, others)

@@ -22,7 +22,7 @@ class Answer:
     """The remedy for these ``words``, in lower case, letters and digits only, with spaces between them.
 
     They are keys, or values of the keys ``of``. ``unsupported`` is what people who write them want, if it is not
-    supported by any name. ``autoscaler``: only with this one.
+    supported by any name. ``autoscaler``: only with this one. ``in_pool``: only as keys of a pool, or only elsewhere.
     """
 
     words: str
@@ -30,6 +30,7 @@ class Answer:
     unsupported: str = ""
     of: tuple[str, ...] = ()
     autoscaler: str | None = None
+    in_pool: bool | None = None
 
     @property
     def key(self) -> str:
@@ -142,8 +143,17 @@ _EVERY: Final[tuple[Answer, ...]] = (
     Answer("name names namespace account", "Write serviceAccount: default/trainer, its namespace and its name"),
     Answer("bucket buckets", "Write read: [my-bucket]"),
     Answer(
-        "tenants tenant quota quotas resourcequota namespaces namespace", "Write teams: [{name: research, gpus: 8}]"
+        "tenants tenant team quota quotas resourcequota namespaces namespace",
+        "Write teams: [{name: research, gpus: 8}]",
+        in_pool=False,
     ),
+    Answer(
+        "quota quotas resourcequota",
+        "Leave it out: quotas are gpus of the whole file's teams, as in gpucluster:teams: [{name: research, gpus: 8}]; "
+        "teams of a pool are the only ones that may use it",
+        in_pool=True,
+    ),
+    Answer("tenants tenant namespaces namespace", "Write teams: [research]", in_pool=True),
     Answer("team teams", "Write namespaces: [research], which has the name of the team"),
     Answer(
         "namespace namespaces", "Leave it out: the program chooses the namespace; a team's has the name of the team"
@@ -435,11 +445,11 @@ class Words:
         if word in map(plain, PLUGINS) and "raw" in section_keys:
             return f"there is no key '{key}'", "Write raw: {…}"
         plural = f"{word}s" in map(plain, section_keys)  # such as namespaces, which is what is meant
-        for answer in self._answering(word, None):
+        for answer in self._answering(word, None, in_pool):
             if answer.key in section_keys or (not plural and answer.key in {"", *around, "raw"}):
                 missing = f"{answer.unsupported} not supported" if answer.unsupported else f"there is no key '{key}'"
                 return missing, answer.remedy
-        return self._provider_input(key, in_pool)
+        return None
 
     def for_value(self, key: str, value: object) -> tuple[str, str] | None:
         """The same for a value of ``key`` that was refused. Of a list, one value is enough."""
@@ -450,7 +460,7 @@ class Words:
             meant = _CLOUD_OF_PLUGIN.get(_COMPANIES.get(words[0], words[0]))
             if meant is not None:
                 return f"'{value}' is the name of a company or a provider", f"Write {meant}"
-        answers = [answer for word in words for answer in self._answering(word, key)]
+        answers = [answer for word in words for answer in self._answering(word, key, False)]
         return (f"{key} '{value}' is not supported", answers[0].remedy) if answers else None
 
     @property
@@ -458,16 +468,17 @@ class Words:
         """All rows, the cloud's own first."""
         return (*self.of_cloud, *_EVERY)
 
-    def _answering(self, word: str, of: str | None) -> list[Answer]:
+    def _answering(self, word: str, of: str | None, in_pool: bool) -> list[Answer]:
         return [
             answer
             for answer in self.rows
             if (of in answer.of if of else not answer.of)
             and answer.autoscaler in (None, self.autoscaler)
+            and answer.in_pool in (None, in_pool)
             and word in answer.words.split()
         ]
 
-    def _provider_input(self, key: str, in_pool: bool) -> tuple[str, str] | None:
+    def for_input(self, key: str, *, in_pool: bool) -> tuple[str, str] | None:
         """The answer to an input of the cloud's provider: ``raw`` takes it, or the program sets it or a part of it."""
         if self.cloud is None:
             return None

@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 from components.settings.fields.answers import Words
 from facts.concepts.counts import counted
 from facts.concepts.foreign_text import without_controls
+from facts.concepts.stack_config import NAMESPACE
 
 Location = tuple[int | str, ...]
 
@@ -30,6 +31,8 @@ HERE: Final = "<here>"
 # (0.62) must stay below it: the wrong one would lock users out.
 LIKELY: Final = 0.66
 _LONGEST_WORD: Final = 100
+_MOST_PLACES: Final = 4
+"""Places that a remedy names for a key."""
 _LONGEST: Final = 2_000
 """Characters of one sentence; the longest list of choices has half of them."""
 
@@ -117,7 +120,7 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object, words: 
     problems: dict[str, Problem] = {}
     meant: set[str] = set()
     for detail in error.errors(include_url=False):
-        location = _written(detail["loc"], raw)
+        location = _written(detail["loc"], raw, model)
         problem = _problem(detail, location, model, words)
         problems.setdefault(problem.path, problem)
         if detail["type"] == "extra_forbidden":
@@ -127,15 +130,17 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object, words: 
     if (answer := words.for_value("cloud", cloud)) is not None:
         # Further problems would be about a cloud that the author did not choose.
         return [Problem("cloud", *answer)]
-    # A misspelt key is one problem: the key that it stands for is not reported as missing.
-    return [problem for problem in problems.values() if problem.path not in meant]
+    # A misspelt key is one problem: the key that it stands for is not reported as missing. There is always one.
+    return [problem for problem in problems.values() if problem.path not in meant] or [*problems.values()]
 
 
-def in_quotes(error: ValidationError, raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, str]]:
+def in_quotes(
+    error: ValidationError, model: type[BaseModel], raw: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], dict[str, str]]:
     """The file with a text in place of each value that YAML reads as something else, and these texts by their paths."""
     texts: dict[str, str] = {}
     for detail in error.errors(include_url=False):
-        location, value = _written(detail["loc"], raw), detail["input"]
+        location, value = _written(detail["loc"], raw, model), detail["input"]
         lists = detail["type"] == "tuple_type"
         if (detail["type"] == "string_type" or lists) and isinstance(value, int | float | date):
             text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -174,15 +179,18 @@ def path(location: Location) -> str:
     return text or "config"
 
 
-def _written(location: Location, raw: object) -> Location:
-    """The part of a location that exists in the file: pydantic adds steps for unions and for keys of mappings."""
+def _written(location: Location, raw: object, model: type[BaseModel]) -> Location:
+    """The part of a location that exists in the file: pydantic adds steps for unions and for keys of mappings, and a
+    section adds one where it makes a list of the one mapping that the file has (``reservation``)."""
     steps: list[int | str] = []
     for index, step in enumerate(location):
         last = index == len(location) - 1
         if isinstance(raw, Mapping):
             # Defaults are located by the field's name, not by its key.
             key = to_camel(step) if isinstance(step, str) and step not in raw else step
-            if (key not in raw and not last) or step == "[key]":
+            if isinstance(step, int) and key not in raw:
+                continue
+            if (key not in raw and not (last and keys_of(model, tuple(steps)))) or step == "[key]":
                 break
             steps.append(key)
             raw = raw.get(key)
@@ -209,8 +217,16 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], w
         around = [] if any(isinstance(step, int) for step in steps) else [str(step) for step in steps]
         answer = words.for_path(location) or words.for_key(key, known, around, value=value, in_pool=in_pool)
         near = nearest(key, known)
+        places = _places(model, key, steps, elsewhere=near is None)
+        answer = answer or (None if places else words.for_input(key, in_pool=in_pool))
         others = f"the keys here are {', '.join(known)}" if known else "there are no keys here"
         remedy = f"Did you mean '{near}'?" if near else f"Leave it out; {others}"
+        if steps and steps[-1] == key:
+            remedy = f"Write what is in it one level higher, in {path(steps)}"
+        elif places:
+            remedy = (
+                f"Did you mean '{near}', or {' or '.join(places)}?" if near else f"Move it to {' or '.join(places)}"
+            )
         return Problem(where, *(answer or (f"there is no key '{key}'", remedy)))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
@@ -249,7 +265,9 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
         return _meaning(model, location)
     if kind == "string_type" and isinstance(value, list) and value:
         others = ", and an entry of its own for each other" if any(isinstance(step, int) for step in location) else ""
-        return f"Write {key}: {value[0]}{others}"
+        return f"Write {'' if isinstance(location[-1], int) else f'{key}: '}{value[0]}{others}"
+    if kind == "tuple_type" and isinstance(value, Mapping):
+        return _listed(key, value, keys_of(model, location))
     around = _section(model, location[:-1]) if kind == "tuple_type" and isinstance(value, str | int) else None
     if around is not None:
         if isinstance(value, str) and value.isdigit() and _accepts(around, key, int(value)):
@@ -266,6 +284,18 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
     section = _section(model, location) if kind == "model_type" else None
     before = f"{key}: " if isinstance(location[-1], str) else ""
     return None if section is None else _mapping_for(value, section, before)
+
+
+def _listed(key: str, value: Mapping[Any, Any], known: Sequence[str]) -> str | None:
+    """The list to write in place of a mapping: of one entry's keys, or of entries by their names."""
+    inner = [*value.values()]
+    if value and value.keys() <= {*known}:
+        entries: list[Any] = [value]
+    elif "name" in known and inner and all(isinstance(each, Mapping) and "name" not in each for each in inner):
+        entries = [{"name": name, **each} for name, each in value.items()]
+    else:
+        return None
+    return f"Write {key}: {yaml.safe_dump(entries, default_flow_style=True, sort_keys=False, width=_LONGEST).strip()}"
 
 
 def _words(value: object) -> list[str]:
@@ -313,6 +343,31 @@ def keys_of(model: type[BaseModel], location: Location) -> tuple[str, ...]:
     """The keys of the section at ``location``."""
     section = _section(model, location)
     return tuple(field.alias or name for name, field in section.model_fields.items()) if section else ()
+
+
+def _places(model: type[BaseModel], key: str, section: Location, *, elsewhere: bool) -> list[str]:
+    """Where the file has a key of that name: around the section at ``section`` or in it, else ``elsewhere``, in a
+    section that is no entry of a list. Empty if there are many.
+    """
+    around = [section[:end] for end in range(len(section)) if not isinstance(section[end], int)]
+    above = [path((*each, key)) for each in reversed(around) if key in keys_of(model, each)]
+    here = _section(model, section)
+    before = f"{path(section)}." if section else ""
+    below = [f"{before}{each}" for each in _paths(here, key)] if here is not None else []
+    others = [each for each in _paths(model, key) if "[]" not in each and each != path((*section, key))]
+    places = above[:1] or below or (others if elsewhere else [])
+    return [each if "." in each else f"{NAMESPACE}:{each}" for each in places] if len(places) <= _MOST_PLACES else []
+
+
+def _paths(model: type[BaseModel], key: str) -> Iterator[str]:
+    """The paths of all keys of that name in the sections of ``model``; ``[]`` stands for each entry of a list."""
+    for name, field in model.model_fields.items():
+        own, written = field.alias or name, str(field.annotation)
+        for section in models_in(field.annotation):
+            before = f"{own}{'[]' if 'tuple' in written else ''}."
+            if key in keys_of(section, ()):
+                yield f"{before}{key}"
+            yield from (f"{before}{each}" for each in _paths(section, key))
 
 
 def _meaning(model: type[BaseModel], location: Location) -> str:

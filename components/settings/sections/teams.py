@@ -16,6 +16,8 @@ Priority = Literal["low", "normal", "high"]
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles, as the device plugin's resources end:
 # https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
 _SLICE: Final = re.compile(r"[1-9]g\.\d{1,3}gb(\.[a-z.]+)?")
+_LEAST_MEMORY: Final = 2**20
+"""Bytes; less is a number without its unit."""
 
 
 def _name(name: str) -> str:
@@ -31,8 +33,12 @@ def _memory(text: str) -> str:
         amount = quantity(text)
     except (ValueError, ArithmeticError):
         amount = quantity("0")
+    number = re.match(r"\d+(\.\d+)?", text)
+    remedy = f"Write {number[0]}Gi, or another unit" if number else "Write for example 512Gi"
     if amount <= 0:
-        raise wrong(f"'{text}' is not an amount of memory", "Write for example 512Gi")
+        raise wrong(f"'{text}' is not an amount of memory", remedy)
+    if amount < _LEAST_MEMORY:
+        raise wrong(f"'{text}' is {amount.normalize():f} bytes, with which no pod starts", remedy)
     return text
 
 

@@ -1,8 +1,8 @@
 """Remedies applied to the file that they are for: each instruction of a remedy becomes a changed stack file.
 
 It reads the sentences that users read: "Write KEY: VALUE", "Write VALUE", "Did you mean 'WORD'?", "Leave it out",
-"Leave out KEY", "Add KEY: VALUE", "Write each once". What is not such an instruction needs the author: ``by_hand`` says
-why.
+"Leave out KEY", "Move it to KEY", "Add KEY: VALUE", "Write each once". What is not such an instruction needs the
+author: ``by_hand`` says why.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ def changed(config: Config, steps: Steps, value: Any) -> Config:
     result = copy.deepcopy(config)
     here: Any = result
     for step, following in itertools.pairwise(steps):
+        if isinstance(step, int) and step == len(here):
+            here.append(None)
         if not isinstance(inside(here, step), dict | list):
             here[step] = [] if isinstance(following, int) else {}
         here = here[step]
@@ -165,7 +167,7 @@ _OR: Final = re.compile(r"\bor (?=[a-zA-Z.]+: )")
 _NO_VALUE: Final = {
     *("a", "an", "the", "one", "ones", "its", "it", "your", "several", "each", "some", "more", "less", "longer"),
     *("shorter", "newer", "write", "leave", "remove", "add", "use", "raise", "lower", "none", "not", "either"),
-    *("another", "with", "where", "of", "to", "what", "in", "if", "by"),
+    *("another", "with", "where", "of", "to", "what", "in", "if", "by", "both"),
 }  # fmt: skip
 _END: Final = re.compile(
     r"$|[,;.:)?]|'| (?:or|and|for|if|in|to|where|\(|with|as|instead|unless|elsewhere|yourself)\b| \("
@@ -215,6 +217,10 @@ class Remedy:
             yield Followed(f"Did you mean '{word}'", self._replaced(word))
         for quoted in re.findall(r"Write '([^']*)', in quotes", text):
             yield Followed(text, changed(self.config, self.steps, quoted))
+        moved = re.match(r"(?:Move it to|Did you mean '\w+', or) ([^?]*)", text)
+        for place in moved[1].split(" or ") if moved else ():
+            where = steps_of(place.removeprefix("gpucluster:").replace("[]", "[0]"), self.config)
+            yield Followed(f"to {place}", self._moved(where, at(self.config, self.steps)))
         for number in re.findall(r"(?:Set the (?:minimum|maximum) to|Write more than) (\d+)", text):
             yield Followed(text, changed(self.config, self.steps, int(number) + text.startswith("Write more")))
         if prefix := re.match(r"Write a range with prefix /(\d+)", text):
