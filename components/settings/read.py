@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from components.settings import limits
 from components.settings.fields.answers import Words
-from components.settings.fields.problems import Problem, SettingsError, as_texts, in_quotes, invalid, nearest
+from components.settings.fields.problems import Problem, SettingsError, as_texts, empty, in_quotes, invalid, nearest
 from components.settings.fields.types import Section, ValidationContext, ValidPart
 from components.settings.pools.settings import Settings
 from components.settings.sections.stack_file import StackFile
@@ -206,15 +206,17 @@ def _validated(
     model: type[File], raw: Mapping[str, Any], where: ValidationContext, words: Words
 ) -> tuple[File, list[Problem]]:
     """The file's sections without the keys that are not valid, and the problems of those."""
+    nothing = [*empty(model, raw)]
     try:
-        return model.model_validate(raw, context=where), []
+        return model.model_validate(raw, context=where), nothing
     except ValidationError as error:
         problems = invalid(error, model, raw, words)
         quoted, texts = in_quotes(error, model, raw)
         if quoted != raw:
             _, others = _validated(model, quoted, replace(where, valid_part=ValidPart()), words)
             problems = as_texts(problems, texts, others)
-        return where.valid_part.of(raw), problems
+        reported = {problem.path for problem in problems}
+        return where.valid_part.of(raw), [*problems, *(each for each in nothing if each.path not in reported)]
 
 
 def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:

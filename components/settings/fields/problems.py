@@ -125,13 +125,41 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object, words: 
         problems.setdefault(problem.path, problem)
         if detail["type"] == "extra_forbidden":
             near = nearest(str(location[-1]), keys_of(model, location[:-1]))
-            meant.add(path((*location[:-1], near)) if near else "")
+            if near is not None and near not in _mapping_at(raw, location[:-1]):
+                meant.add(path((*location[:-1], near)))
     cloud = raw.get("cloud") if isinstance(raw, Mapping) else None
     if (answer := words.for_value("cloud", cloud)) is not None:
         # Further problems would be about a cloud that the author did not choose.
         return [Problem("cloud", *answer)]
-    # A misspelt key is one problem: the key that it stands for is not reported as missing. There is always one.
-    return [problem for problem in problems.values() if problem.path not in meant] or [*problems.values()]
+    # A misspelt key is one problem: the key that it stands for is not reported as missing.
+    return [problem for problem in problems.values() if problem.path not in meant]
+
+
+def _mapping_at(raw: object, location: Location) -> Mapping[object, object]:
+    """The mapping at a location of the file; an empty one where there is none."""
+    for step in location:
+        found = raw.get(step) if isinstance(raw, Mapping) else None
+        raw = raw[step] if isinstance(raw, list) and isinstance(step, int) and step < len(raw) else found
+    return raw if isinstance(raw, Mapping) else {}
+
+
+def empty(model: type[BaseModel], here: object, location: Location = ()) -> Iterator[Problem]:
+    """The keys of a file's sections after which nothing is written, as of a section whose keys are all comments: they
+    would be as those that are left out."""
+    if isinstance(here, list):
+        for index, each in enumerate(here):
+            yield from empty(model, each, (*location, index))
+    if not isinstance(here, Mapping):
+        return
+    for key in (each for each in keys_of(model, location) if each in here):
+        there = (*location, key)
+        if here[key] is not None:
+            yield from empty(model, here[key], there)
+            continue
+        section = _section(model, there)
+        required = section is None or any(field.is_required() for field in section.model_fields.values())
+        remedy = _meaning(model, there) if required else f"Write {key}: {{}} for its defaults"
+        yield Problem(path(there), "nothing is written after the key", f"{remedy}, or leave it out")
 
 
 def in_quotes(
@@ -228,6 +256,11 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], w
                 f"Did you mean '{near}', or {' or '.join(places)}?" if near else f"Move it to {' or '.join(places)}"
             )
         return Problem(where, *(answer or (f"there is no key '{key}'", remedy)))
+    if kind == "invalid_key":
+        known = ", ".join(keys_of(model, location[:-1]))
+        return Problem(
+            path(location[:-1]), f"the key {_shown(value)} is no text", f"Leave it out; the keys here are {known}"
+        )
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
     if kind == "literal_error":
@@ -280,7 +313,10 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
         factor = {"": 1, **units}.get(amount["unit"].lower()) if amount else None
         if amount is None or factor is None:
             return None
-        return f"Write {float(amount['number']) * factor:g}" + (", without quotes" if value.isdigit() else "")
+        number = float(amount["number"]) * factor
+        return f"Write {round(number) if kind == 'int_type' else number:g}" + (
+            ", without quotes" if value.isdigit() else ""
+        )
     section = _section(model, location) if kind == "model_type" else None
     before = f"{key}: " if isinstance(location[-1], str) else ""
     return None if section is None else _mapping_for(value, section, before)

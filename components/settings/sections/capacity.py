@@ -89,7 +89,7 @@ class Reservation(Section):
         if (value is None) != (first is None):
             raise wrong(
                 "a capacity block has a first and a last day",
-                f"Leave out {'first' if value is None else 'last'}, or write both",
+                f"Leave out {'first' if value is None else 'last'}, or write the other day, too",
             )
         if value is not None and first is not None and value < first:
             raise wrong(f"{value} is before {first}", "Write the first day first")
