@@ -48,29 +48,31 @@ class DayTwo:
         self.changes: list[Changed] = []
 
     def play(self, scenario: Scenario) -> Iterator[Check]:
-        """A check for each edit, and one for an update with `--refresh` after them."""
+        """A check for each edit; an update with `--refresh` before them, and one after a refresh behind them."""
         job = RunningJob(scenario, self._user, self._timeline, self._wait)
+        yield self._refreshed_while_running(job)
         for number, edits in enumerate(self._edits, 1):
             yield from self._edited(edits, job, f"day-two-{number}")
-        passed, detail = self._refreshed(job)
-        title = "With a job running: `pulumi up --refresh` changes nothing, nor does the next update"
-        yield Check("day-two:refresh", title, passed, detail)
+        waited = self._apply_waiting_changes(job)
+        refreshed = self._engine.refresh()
+        again = self._engine.up(self._gate, name="day-two-refreshed", expect_no_changes=True)
+        results = [result for result in (waited, refreshed, again) if result is not None]
+        detail = next((result.reason for result in results if not result.ok), "no changes")
+        title = "After `pulumi refresh`, an update changes nothing"
+        yield Check("day-two:refresh", title, all(result.ok for result in results), detail)
         job.delete()
 
-    def _refreshed(self, job: RunningJob) -> tuple[bool, str]:
-        waited = self._apply_waiting_changes(job)
-        if waited is not None and not waited.ok:
-            return False, waited.reason
+    def _refreshed_while_running(self, job: RunningJob) -> Check:
+        # No update came since the job's node started, so the state has another size of its pool than the cloud.
+        title = "With a job running: `pulumi up --refresh` changes nothing"
         if (placed := job.placed()) is None:
-            return False, NEVER_RAN
-        # The job's node started after the update before: its pool's size in the state is another than in the cloud.
-        for name, refresh in (("day-two-refresh", True), ("day-two-refreshed", False)):
-            updated = self._engine.up(self._gate, name=name, expect_no_changes=True, refresh=refresh)
-            if not updated.ok:
-                return False, updated.reason
+            return Check("day-two:up-refresh", title, passed=False, detail=NEVER_RAN)
+        updated = self._engine.up(self._gate, name="day-two-refresh", expect_no_changes=True, refresh=True)
+        if not updated.ok:
+            return Check("day-two:up-refresh", title, passed=False, detail=updated.reason)
         pod, node = placed
-        passed, detail = judged(job.pod(pod.uid), (), ends=False, lost=job.lost_labels(pod, node))
-        return passed, "no changes; the job kept running" if passed else detail
+        kept, detail = judged(job.pod(pod.uid), (), ends=False, lost=job.lost_labels(pod, node))
+        return Check("day-two:up-refresh", title, kept, "no changes; the job kept running" if kept else detail)
 
     def _apply_waiting_changes(self, job: RunningJob) -> CommandResult | None:
         """Update again when no pool but the job's has nodes, if a change waits for that."""
