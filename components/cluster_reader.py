@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -21,7 +22,9 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
+
+from typing_extensions import override
 
 from facts.concepts.credentials import hidden
 
@@ -127,18 +130,40 @@ class ClusterReader:
 
     @cached_property
     def _opener(self) -> urllib.request.OpenerDirector:
-        """Connections by the proxies of the environment, as kubectl's, which has none to this machine."""
+        """Connections by the kubeconfig's proxy, or those of the environment, as kubectl's, which has none to this
+        machine."""
         authority = self._cluster.get("certificate-authority-data")
-        pem = base64.b64decode(authority).decode() if authority else None
-        tls = ssl.create_default_context(cadata=pem)
-        # Authorities of older clusters lack identifiers of keys.
-        tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        tls = _Tls(ssl.PROTOCOL_TLS_CLIENT)
+        tls.server_name = self._cluster.get("tls-server-name") or None
+        # As Go does, trust each named certificate, also one that another signed. Authorities of older clusters lack
+        # identifiers of keys, which only VERIFY_X509_STRICT asks for.
+        tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        if authority:
+            tls.load_verify_locations(cadata=base64.b64decode(authority).decode())
+        else:
+            tls.load_default_certs()
+        if self._cluster.get("insecure-skip-tls-verify"):
+            tls.check_hostname = False
+            tls.verify_mode = ssl.CERT_NONE
         host = urlsplit(self._cluster["server"]).hostname or ""
         if "client-certificate-data" in self._user:
             _add_certificate(tls, self._user)
         here = host == "localhost" or host.startswith("127.") or host == "::1"
-        direct = [urllib.request.ProxyHandler({})] if here else []
+        direct = [urllib.request.ProxyHandler({})] if here or self._proxy else []
         return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), _NoRedirects, *direct)
+
+    @cached_property
+    def _proxy(self) -> SplitResult | None:
+        """The kubeconfig's own, for which exceptions of the environment do not count."""
+        proxy = urlsplit(str(self._cluster.get("proxy-url") or ""))
+        if not proxy.geturl():
+            return None
+        if proxy.scheme != "http" or not proxy.hostname:
+            named = f"{self._cluster['server']} has the proxy-url {proxy.scheme}://{proxy.hostname or ''}"
+            raise SilentServerError(
+                f"{named} in the kubeconfig: write one that begins with http://, as no other works here"
+            )
+        return proxy
 
     @cached_property
     def _token(self) -> str:
@@ -188,6 +213,11 @@ class ClusterReader:
             headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)
+        if proxy := self._proxy:
+            request.set_proxy(proxy.netloc.rpartition("@")[2], proxy.scheme)
+            if proxy.username is not None:
+                login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+                request.add_header("Proxy-Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
         try:
             for attempt in range(_ATTEMPTS):
                 try:
@@ -220,6 +250,19 @@ def _wait(error: urllib.error.HTTPError) -> float:
         return min(float(error.headers.get("Retry-After", "1")), _LONGEST_WAIT)
     except ValueError:
         return 1.0
+
+
+class _Tls(ssl.SSLContext):
+    """``server_name``: the name in the server's certificate, if it is not that of its address."""
+
+    server_name: str | None = None
+
+    @override
+    def wrap_socket(self, sock: socket.socket, *args: Any, **named: Any) -> ssl.SSLSocket:
+        """As ``http.client`` asks, but for that name."""
+        if self.server_name is not None:
+            named["server_hostname"] = self.server_name
+        return super().wrap_socket(sock, *args, **named)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import trustme
 from typing_extensions import override
 
 from components.cluster_reader import ClusterReader, RefusedRequestError, SilentServerError
@@ -18,6 +21,8 @@ from facts.concepts.kubeconfig import kubeconfig, plugin_user
 
 MANIFEST: Final[dict[str, Any]] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}}
 LOG_IN: Final = '#!/bin/sh\necho \'{"kind": "ExecCredential", "status": {"token": "secret"}}\'\n'
+
+AUTHORITY: Final = trustme.CA()
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -158,6 +163,52 @@ def test_a_user_may_have_a_token(server: Server) -> None:
     cluster = {"server": f"http://127.0.0.1:{server.server_port}"}
     assert ClusterReader(kubeconfig("c", cluster, {"token": "own"})).version()
     assert [authorization for *_, authorization in server.asked] == ["Bearer own"]
+
+
+@pytest.fixture
+def secure(server: Server) -> Server:
+    """The server with a certificate of ``AUTHORITY`` for another name than its address."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    AUTHORITY.issue_cert("cluster.example").configure_cert(tls)
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"tls-server-name": "cluster.example"}, ""),
+        ({"insecure-skip-tls-verify": True}, ""),
+        ({}, "certificate verify failed"),
+        ({"tls-server-name": "other.example"}, "certificate verify failed"),
+    ],
+)
+def test_a_certificate_is_checked_as_the_kubeconfig_says(secure: Server, entry: dict[str, Any], says: str) -> None:
+    authority = base64.b64encode(AUTHORITY.cert_pem.bytes()).decode()
+    own = {} if "insecure-skip-tls-verify" in entry else {"certificate-authority-data": authority}
+    cluster = {"server": f"https://127.0.0.1:{secure.server_port}", **own, **entry}
+    client = ClusterReader(kubeconfig("c", cluster, {"token": "own"}))
+    if says:
+        with pytest.raises(SilentServerError, match=says):
+            client.version()
+    else:
+        assert client.version()
+
+
+def test_a_proxy_of_the_kubeconfig_leads_to_the_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also past what the environment says of proxies."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    cluster = {"server": "http://cluster.invalid", "proxy-url": f"http://me:a%40b@127.0.0.1:{server.server_port}"}
+    assert ClusterReader(kubeconfig("c", cluster, {"token": "own"})).version()
+    assert [path for _, path, *_ in server.asked] == ["/version"]
+
+
+def test_another_proxy_is_named_without_its_password() -> None:
+    cluster = {"server": "https://cluster.invalid", "proxy-url": "socks5://me:word@bastion:1080"}
+    with pytest.raises(
+        SilentServerError, match=r"proxy-url socks5://bastion in .*: write one that begins with http://"
+    ):
+        ClusterReader(kubeconfig("c", cluster, {"token": "own"})).version()
 
 
 def test_a_missing_plugin_is_named_with_what_installs_it() -> None:
