@@ -337,6 +337,17 @@ class TestRealApiServer:
         assert lab.live() == lab.before
         lab.resources.delete(NODES, inputs, {**state, "nodes": ["never-there"]})
 
+    def test_a_node_stays_in_the_pool_that_has_it_by_now(self, lab: Lab) -> None:
+        """A renamed pool is made before the former one goes, and nobody orders the updates of two pools."""
+        former = lab.inputs()
+        state = lab.resources.create(NODES, former)
+        renamed = lab.inputs(pool="big-2", labels={**LABELS, "gpucluster.dev/pool": "big-2"})
+        after = lab.resources.create(NODES, renamed)
+        lab.resources.delete(NODES, former, state)
+        assert lab.resources.read(NODES, renamed, after)["drift"] == []
+        lab.resources.delete(NODES, renamed, after)
+        assert lab.live() == lab.before
+
     def test_a_label_of_somebody_else_is_never_overwritten(self, lab: Lab) -> None:
         lab.api.merge(lab.path, {"metadata": {"labels": {"gpucluster.dev/pool": "theirs"}}})
         with pytest.raises(OperationError, match=r"(?s)conflict.*gpucluster\.dev/pool") as refused:

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from machines.errors import Problem
 from machines.existing.api import AnswerError, ClusterApi, Object
-from machines.existing.nodes import conflicts, foreign_taints, labels_of, missing, selected
+from machines.existing.nodes import POOL_LABEL, conflicts, foreign_taints, labels_of, missing, selected
 from machines.wire import Properties
 
 GPU: Final = "nvidia.com/gpu"
-POOL_LABEL: Final = "gpucluster.dev/pool"
 _OURS: Final = "gpucluster.dev/driver"
 """The label of this program's own device plugins."""
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"

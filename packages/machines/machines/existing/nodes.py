@@ -16,6 +16,7 @@ from typing import Any, Final
 from machines.existing.api import APPLY, MANAGER, MERGE, AnswerError, ClusterApi, Object
 from machines.wire import Properties
 
+POOL_LABEL: Final = "gpucluster.dev/pool"
 _PASSING: Final = re.compile(
     r"node(\.cloudprovider)?\.kubernetes\.io/|(ToBeDeleted|DeletionCandidateOf)|karpenter\.sh/disrupt|gpucluster\.dev/"
 )
@@ -82,22 +83,33 @@ def foreign_taints(node: Object, inputs: Properties) -> list[str]:
 def put(api: ClusterApi, name: str, inputs: Properties, olds: Properties) -> list[dict[str, str]]:
     """Bring a node in order; ``olds`` are the inputs before, empty for a node that was not in the pool. Returns the
     new taints that somebody else had set before."""
-    taints, before = _declared(inputs), _declared(olds)
-    foreign = [taint for taint in taints_of(api.get(_path(name))) if taint in taints and taint not in before]
+    taints, before, node = _declared(inputs), _declared(olds), api.get(_path(name))
+    # Those of another pool of this program are nobody else's.
+    there = [] if _is_in_another(node, inputs) else taints_of(node)
+    foreign = [taint for taint in there if taint in taints and taint not in before]
     _apply_labels(api, name, inputs.get("labels") or {})
     _change_taints(api, name, taints, [taint for taint in before if taint not in taints])
     return foreign
 
 
 def give_back(api: ClusterApi, name: str, inputs: Properties, foreign: Sequence[Mapping[str, str]]) -> None:
-    """Take our labels and taints off a node, except taints that were there before (``foreign``); none if it is gone."""
+    """Take our labels and taints off a node, except taints that were there before (``foreign``); none if it is gone, or
+    if another pool has it by now: one that is renamed is made under its new name before the former one goes."""
     try:
+        if _is_in_another(api.get(_path(name)), inputs):
+            return
         _apply_labels(api, name, {})
         _change_taints(api, name, [], [taint for taint in _declared(inputs) if taint not in foreign])
         _forget(api, name)
     except AnswerError as error:
         if error.status != 404:
             raise
+
+
+def _is_in_another(node: Object, inputs: Properties) -> bool:
+    """Whether this program has put it in another pool."""
+    pool = labels_of(node).get(POOL_LABEL)
+    return f"f:{POOL_LABEL}" in _applied(node) and pool != (inputs.get("labels") or {}).get(POOL_LABEL)
 
 
 def _apply_labels(api: ClusterApi, name: str, labels: Mapping[str, str]) -> None:
