@@ -261,7 +261,7 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
     title="Temporary disks are encrypted",
     why="Azure encrypts all other disks by default, but jobs write scratch data to temporary ones.",
     remedy="Set enableEncryptionAtHost on a new pool (in a stack file raw: {enableEncryptionAtHost: true}; in azurerm "
-    "hostEncryptionEnabled; in an AKSNodeClass security.encryptionAtHost), after you register the feature "
+    "hostEncryptionEnabled; in an AKSNodeClass encryptionAtHost), after you register the feature "
     "EncryptionAtHost once per subscription. A pool cannot change it, and not every machine size has it.",
     level="advisory",
     severity="low",

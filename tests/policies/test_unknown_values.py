@@ -105,6 +105,7 @@ def test_every_value_that_is_unknown_at_preview_is_reported() -> None:
 SAID: Final = {
     "accelerators-minimum-of-another-stack",
     "apps-tolerations-to-be",
+    "flux-chart-of-an-object-by-its-output",
     "gce-autoscaler-whose-group-is-an-output",
     "gce-group-whose-template-is-an-output",
     "k8s-budget-of-a-deployment-to-be",

@@ -99,7 +99,8 @@ def _tags(subnet: Declared, apart: Iterable[Declared]) -> Maybe[Mapping[Any, Any
     if own is UNKNOWN or default is UNKNOWN:
         return UNKNOWN
     added = [each.properties for each in apart if _is_on(each, subnet)]
-    return {**default, **own, **{each.get("key"): each.get("value") for each in added}}
+    keys = (each["key"] if isinstance(each.get("key"), str) else UNKNOWN for each in added)
+    return {**default, **own, **{key: each.get("value") for key, each in zip(keys, added, strict=True)}}
 
 
 def _is_on(tag: Declared, subnet: Declared) -> bool:

@@ -58,8 +58,16 @@ def pools(**changes: Any) -> tuple[Pool, ...]:
     """The GPU pools; ``changes`` are of the slice, or of the cluster."""
     keys = {key.removeprefix("gpucluster:"): value for key, value in CONFIG.items() if key != "gcp:project"}
     if changes:
-        keys |= {"kubernetes": changes.pop("kubernetes", {}), "gpuPools": [{**SLICE, **changes}]}
+        left_out = [key for key in changes if changes[key] is None]
+        keys |= {
+            "kubernetes": changes.pop("kubernetes", {}),
+            "gpuPools": [without({**SLICE, **changes}, *left_out)],
+        }
     return load(keys, stack="gke-tpu", project="acme-gpu").gpu_pools
+
+
+def without(pool: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in pool.items() if key not in keys}
 
 
 def pool_inputs(name: str) -> dict[str, Any]:
@@ -80,7 +88,7 @@ def test_a_pool_has_what_google_s_api_needs_and_no_label_that_gke_sets_itself() 
 
 
 def test_a_slice_of_tpu7x_is_placed_by_a_policy_of_its_own_which_outlives_it() -> None:
-    two = {"gpucluster:gpuPools": [{**CHIP7, "name": "alone", "topology": None}, TPU7X]}
+    two = {"gpucluster:gpuPools": [{**without(CHIP7, "topology"), "name": "alone"}, TPU7X]}
     declared = run_with({**CONFIG, **two, "gpucluster:budget": {"maxHourlyUsd": 124}}, "gke-tpu")
     (policy,) = [each for each in declared.resources if each.type == "gcp:compute/resourcePolicy:ResourcePolicy"]
     name = "gpu-gke-tpu-slice-4-2x2x2"
