@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared
 
@@ -159,6 +159,11 @@ def _block(key: Any, value: Any, foreign: Collection[str]) -> Any:
     one = isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Mapping)
     single = one and (_is_several(key, value) or key in SINGULAR)
     return of_terraform(value[0] if single else value, foreign)
+
+
+def tag_key(value: Any) -> Maybe[str | None]:
+    """A tag's key; ``UNKNOWN`` for what is not known, or no text."""
+    return value if isinstance(value, str) or value is None else UNKNOWN
 
 
 def tags_of_pairs(value: Any) -> Any:

@@ -16,7 +16,7 @@ from facts.concepts.declared import IdleTime, NodeGroup, UnknownReason, capacity
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD
-from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
+from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tags_among
 from policies.readers.eks.subnets import subnets_among
 from policies.readers.eks.template import (
     CONFIGURATION,
@@ -37,6 +37,7 @@ from policies.readers.eks.template import (
 from policies.readers.idle import idle_of_tags
 from policies.readers.node_registration import NOTHING, shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.spelling import tag_key
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html

@@ -14,6 +14,7 @@ from facts.concepts.autoscaler import AutoscalerCall, ScalingGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, at, text
 from policies.readers.eks.subnets import is_selected
 from policies.readers.resource import Declared, Program
+from policies.readers.spelling import tag_key
 
 ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
 OWNED_TAG: Final = "k8s.io/cluster-autoscaler/"
@@ -72,11 +73,6 @@ def added_tags(declared: Declared) -> Iterable[tuple[Any, Any]]:
         tag = other.properties.get("tag")
         elsewhere = other.properties.get("autoscalingGroupName") is UNKNOWN and not other.dependencies
         yield (UNKNOWN, UNKNOWN) if elsewhere else (tag_key(at(tag, "key")), at(tag, "value"))
-
-
-def tag_key(value: Any) -> Maybe[str | None]:
-    """A tag's key; ``UNKNOWN`` for what is not known, or no text."""
-    return value if isinstance(value, str) or value is None else UNKNOWN
 
 
 def _value(value: Any) -> Maybe[str]:

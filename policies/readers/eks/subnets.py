@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, flag, items, mapping, negation
 from policies.readers.resource import Declared, Program
+from policies.readers.spelling import tag_key
 
 _DEFAULT: Final = "aws:ec2/defaultSubnet:DefaultSubnet"
 SUBNETS: Final = ("aws:ec2/subnet:Subnet", _DEFAULT)
@@ -99,8 +100,7 @@ def _tags(subnet: Declared, apart: Iterable[Declared]) -> Maybe[Mapping[Any, Any
     if own is UNKNOWN or default is UNKNOWN:
         return UNKNOWN
     added = [each.properties for each in apart if _is_on(each, subnet)]
-    keys = (each["key"] if isinstance(each.get("key"), str) else UNKNOWN for each in added)
-    return {**default, **own, **{key: each.get("value") for key, each in zip(keys, added, strict=True)}}
+    return {**default, **own, **{tag_key(each.get("key")): each.get("value") for each in added}}
 
 
 def _is_on(tag: Declared, subnet: Declared) -> bool:

@@ -182,7 +182,7 @@ _REQUIRED: Final = {"vcpu": "vcpuCount", "memory-mib": "memoryMib"}
 def _size(entry: Any, required: str) -> Fraction:
     """The fewest vCPUs, or the least memory in MiB, of the machines that an entry lets EC2 choose."""
     requirements = at(entry, "instanceRequirements")
-    least = _weight(at(_bounds(requirements, required), "min"))
+    least = _weight(at(requirements, required, "min"))
     listed = [catalog.of(CLOUD).machines.get(name) for name, _, _ in _admitted(requirements)]
     sizes = [each.vcpus if required == "vcpuCount" else int(each.memory_gib * 1024) for each in listed if each]
     return max(least, Fraction(min(sizes))) if sizes and None not in listed else least
@@ -396,19 +396,11 @@ def _models() -> Iterable[str]:
 
 def _fits(requirements: Any, name: str) -> bool:
     """Whether the machine has the vCPUs and the memory that are required; one whose size is not listed has none."""
-    sizes = [_bounds(requirements, key) for key in ("vcpuCount", "memoryMib")]
+    sizes = [at(requirements, key) for key in ("vcpuCount", "memoryMib")]
     machine = catalog.of(CLOUD).machines.get(name)
     if machine is None:
         return not any(sizes)
     return _within(sizes[0], machine.vcpus) and _within(sizes[1], int(machine.memory_gib * 1024))
-
-
-# CloudFormation's words: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-autoscaling-autoscalinggroup-instancerequirements.html
-_OF_CLOUDFORMATION: Final = {"vcpuCount": "vCpuCount", "memoryMib": "memoryMiB"}
-
-
-def _bounds(requirements: Any, key: str) -> Any:
-    return coalesce(at(requirements, key), at(requirements, _OF_CLOUDFORMATION[key]))
 
 
 def _within(bounds: Any, number: int) -> bool:
