@@ -324,10 +324,11 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
 
 def _listed(key: str, value: Mapping[Any, Any], known: Sequence[str]) -> str | None:
     """The list to write in place of a mapping: of one entry's keys, or of entries by their names."""
-    inner = [*value.values()]
-    if value and value.keys() <= {*known}:
+    if not value:
+        return None
+    if value.keys() <= {*known}:
         entries: list[Any] = [value]
-    elif "name" in known and inner and all(isinstance(each, Mapping) and "name" not in each for each in inner):
+    elif "name" in known and all(isinstance(each, Mapping) and "name" not in each for each in value.values()):
         entries = [{"name": name, **each} for name, each in value.items()]
     else:
         return None

@@ -1,9 +1,7 @@
-"""A key that its mapping does not have is refused wherever it is written, with the place where the file has it."""
+"""What is written in another place, form or unit than the file's is answered with the right one."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
@@ -12,13 +10,11 @@ import yaml
 
 from components.settings import Problem, SettingsError, limits, load
 from components.settings.fields.answers import plain
-from components.settings.fields.problems import keys_of, path
+from components.settings.fields.problems import keys_of
 from components.settings.sections.stack_file import StackFile
 from tests.components.settings.test_clouds import load_stack
 from tests.one_stack import WORDS
-from tests.program.test_every_key import CHANGES, COLUMNS, Config, before_and_after, of_cloud, put
-
-Steps = tuple[str | int, ...]
+from tests.program.test_every_key import CHANGES, COLUMNS, Config, before_and_after, of_cloud
 
 
 def problems(config: Config) -> tuple[Problem, ...]:
@@ -28,36 +24,6 @@ def problems(config: Config) -> tuple[Problem, ...]:
     except SettingsError as error:
         return error.problems
     return ()
-
-
-def sections(here: Any, steps: Steps = ()) -> Iterator[Steps]:
-    """The mappings of a file that have keys of their own, as labels have not."""
-    if isinstance(here, dict) and keys_of(StackFile, steps):
-        yield steps
-        for key, value in here.items():
-            yield from sections(value, (*steps, key))
-    elif isinstance(here, list):
-        for index, value in enumerate(here):
-            yield from sections(value, (*steps, index))
-
-
-def test_an_unknown_key_is_refused_in_every_mapping() -> None:
-    """Written in a list or, where one is accepted in place of a list, without it."""
-    for key, column in zip(CHANGES, cycle(COLUMNS.values()), strict=False):
-        config = before_and_after(key, column)[1]
-        written = of_cloud(CHANGES[key], "to", column.cloud)
-        if isinstance(written, list) and len(written) == 1 and isinstance(written[0], dict):
-            single = copy.deepcopy(config)
-            put(single, key, written[0], column.cloud)
-            assert [each for each in problems(single) if each.path.startswith(key.partition("[")[0])], key
-        for steps in sections(config):
-            if len(steps) > 0 and path(steps).startswith(key.partition("[")[0]):
-                changed = copy.deepcopy(config)
-                here: Any = changed
-                for step in steps:
-                    here = here[step]
-                here["fooBar"] = 1
-                assert path((*steps, "fooBar")) in {each.path for each in problems(changed)}, key
 
 
 RESERVATION: dict[str, tuple[dict[str, Any], str, str]] = {
