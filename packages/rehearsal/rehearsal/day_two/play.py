@@ -48,7 +48,7 @@ class DayTwo:
         self.changes: list[Changed] = []
 
     def play(self, scenario: Scenario) -> Iterator[Check]:
-        """A check for each edit; an update with `--refresh` before them, and one after a refresh behind them."""
+        """A check for an update with ``--refresh``, one for each edit, and one for an update after a refresh."""
         job = RunningJob(scenario, self._user, self._timeline, self._wait)
         yield self._refreshed_while_running(job)
         for number, edits in enumerate(self._edits, 1):
