@@ -63,10 +63,11 @@ class DayTwo:
         job.delete()
 
     def _refreshed_while_running(self, job: RunningJob) -> Check:
-        # No update came since the job's node started, so the state has another size of its pool than the cloud.
         title = "With a job running: `pulumi up --refresh` changes nothing"
         if (placed := job.placed()) is None:
             return Check("day-two:up-refresh", title, passed=False, detail=NEVER_RAN)
+        self._wait_for_idle_nodes(job)
+        # No update came since the job's node started, so the state has another size of its pool than the cloud.
         updated = self._engine.up(self._gate, name="day-two-refresh", expect_no_changes=True, refresh=True)
         if not updated.ok:
             return Check("day-two:up-refresh", title, passed=False, detail=updated.reason)
@@ -78,8 +79,12 @@ class DayTwo:
         """Update again when no pool but the job's has nodes, if a change waits for that."""
         if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
             return None
-        self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= job.nodes(), PATIENCE_SECONDS)
+        self._wait_for_idle_nodes(job)
         return self._engine.up(self._gate, name="day-two-waited", skip_preview=True)
+
+    def _wait_for_idle_nodes(self, job: RunningJob) -> None:
+        """Wait until the autoscaler has removed all GPU nodes but the job's."""
+        self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= job.nodes(), PATIENCE_SECONDS)
 
     def _edited(self, edits: tuple[Edit, ...], job: RunningJob, name: str) -> Iterator[Check]:
         passed, detail = self._updated(edits, job, name)

@@ -167,12 +167,13 @@ class Engine:
     ) -> CommandResult:
         """Preview and update, judged by the gate; with ``refresh`` against what the clouds report.
 
-        With ``expect_no_changes`` any change is a failure, except a pool's size that the autoscaler set.
+        With ``expect_no_changes`` any change is a failure, except a pool's size that the autoscaler set. After a
+        refresh the state has that one: another would end nodes, and is a failure, too.
         """
         extra = ["--skip-preview"] if expect_no_changes or skip_preview else []
         extra += ["--refresh"] if refresh else []
         result = self.operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
-        return _without_changes(result, result.outcome.steps) if expect_no_changes else result
+        return _without_changes(result, result.outcome.steps, sizes=refresh) if expect_no_changes else result
 
     def drift(self, name: str = "refresh") -> CommandResult:
         """Compare the state with what the clouds report, changing nothing; drift is a failure, but for such a size."""
@@ -344,9 +345,9 @@ class Engine:
                 self.on_step(step)
 
 
-def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandResult:
-    """``result``, a failure if a step changes more than a pool's size that the autoscaler set."""
-    changed = [step for step in steps if step.op not in UNCHANGED and not step.sizes_only]
+def _without_changes(result: CommandResult, steps: Sequence[Step], *, sizes: bool = False) -> CommandResult:
+    """``result``, a failure if a step changes more than a pool's size that the autoscaler set; ``sizes`` count, too."""
+    changed = [step for step in steps if step.op not in UNCHANGED and (sizes or not step.sizes_only)]
     if not result.ok or not changed:
         return result
     listed = ", ".join(f"{step.op} {step.name}" for step in changed)
