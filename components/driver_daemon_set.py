@@ -76,8 +76,8 @@ def _waiting(name: str, args: DriverDaemonSetArgs) -> Iterator[tuple[str, tuple[
         if device_plugin.has_software_of_others(pool):
             continue
         as_made = replace(pool, nodes=replace(pool.nodes, image=running.image(pool)))
-        if pool.name in variants:
-            as_made = device_plugin.with_variant(as_made, variants[pool.name])
+        if variant := variants.get(running.former_name(pool)):
+            as_made = device_plugin.with_variant(as_made, variant)
         was, will_be = _plugins(args, as_made), _plugins(args, pool)
         if was != will_be:
             what = running.busy(pool)

@@ -189,12 +189,13 @@ class RunningNodes:
     """Nodes that an update finds, as the stack's last one ``deployed`` them.
 
     ``busy``: of a pool, what is there that keeps the device plugin of its nodes, as messages name it; empty without
-    any. ``image``: of a pool, the image of these nodes.
+    any. ``image``: of a pool, the image of these nodes. ``former_name``: of a pool, the one that its nodes had then.
     """
 
     deployed: Deployed
     busy: Callable[[Pool], pulumi.Output[str]]
     image: Callable[[Pool], Image] = lambda pool: pool.nodes.image
+    former_name: Callable[[Pool], str] = lambda pool: pool.name
 
 
 class NodePools(Protocol):

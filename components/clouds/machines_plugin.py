@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pulumi
 
+from components.clouds.deployed import Deployed
 from components.resources import CustomResource, Inputs, ObjectToken
 from facts.catalog import OWN_MACHINES
 
@@ -17,7 +18,16 @@ def declare(
     kind: str, name: str, inputs: Inputs, opts: pulumi.ResourceOptions, *, outputs: Sequence[str] = ()
 ) -> CustomResource:
     """A resource of the plugin, of the type ``kind``."""
-    return CustomResource(ObjectToken(f"{PLUGIN}:index:{kind}"), name, inputs, opts, outputs=outputs)
+    return CustomResource(_token(kind), name, inputs, opts, outputs=outputs)
+
+
+def deployed_outputs(kind: str, deployed: Deployed) -> Iterator[Mapping[str, Any]]:
+    """Of each resource of the plugin that the last update left, of the type ``kind``."""
+    yield from deployed.beginning(_token(kind), "").values()
+
+
+def _token(kind: str) -> ObjectToken:
+    return ObjectToken(f"{PLUGIN}:index:{kind}")
 
 
 class MachinesProvider(pulumi.ProviderResource):

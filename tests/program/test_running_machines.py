@@ -18,6 +18,8 @@ SECRET = "gpucluster:kubeconfig"
 POOLS = {"own": own_pool, "existing": existing_pool}
 FOUR: dict[str, Any] = {"timeSharing": {"clientsPerGpu": 4}}
 EIGHT: dict[str, Any] = {"timeSharing": {"clientsPerGpu": 8}}
+# A pool of an existing cluster has the number of GPUs in its name.
+RENAMED: dict[str, dict[str, Any]] = {"own": {"name": "renamed"}, "existing": {"gpusPerNode": 8}}
 
 
 @pytest.fixture
@@ -85,6 +87,30 @@ def test_it_waits_until_no_pod_has_one_of_them(
     add_pod(server, "gpu1")
     assert plugins(update(stack, third, **after)) == {new: [pool]}
     assert len(messages) == 1
+
+
+@pytest.mark.parametrize("stack", POOLS)
+@pytest.mark.parametrize("waits", [False, True])
+def test_it_waits_for_a_pool_of_another_name(
+    stack: str, waits: bool, server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machines and their pods are the same; also if the sharing waits since the update before."""
+    monkeypatch.setattr("pulumi.info", lambda text: None)
+    deployed = update(stack, **EIGHT)
+    ((old, (pool,)),) = plugins(deployed).items()
+    server.objects["/api/v1/nodes/gpu1"] = {"metadata": {"name": "gpu1", "labels": {POOL_LABEL: pool}}}
+    add_pod(server, "gpu1")
+    if waits:
+        deployed = update(stack, deployed, **FOUR)
+    renamed = update(stack, deployed, **FOUR, **RENAMED[stack])
+    running = plugins(renamed)
+    (name,) = running[old]
+    assert name != pool
+    assert running == {old: [name], "shared-4": []}
+    server.objects["/api/v1/nodes/gpu1"]["metadata"]["labels"] = {POOL_LABEL: name}
+    assert plugins(update(stack, renamed, **FOUR, **RENAMED[stack])) == running
+    server.objects = {path: each for path, each in server.objects.items() if "/pods/" not in path}
+    assert plugins(update(stack, renamed, **FOUR, **RENAMED[stack])) == {old: [], "shared-4": [name]}
 
 
 @pytest.mark.parametrize("stack", POOLS)

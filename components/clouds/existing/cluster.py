@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds import running_jobs
 from components.clouds.base import CloudCluster
-from components.clouds.machines_plugin import MachinesProvider, declare
+from components.clouds.deployed import Deployed
+from components.clouds.machines_plugin import MachinesProvider, declare, deployed_outputs
 from components.settings import Settings
 from components.settings.pools.own import ExistingNodes
 from facts.catalog import OWN_SECRETS
@@ -51,7 +52,7 @@ class ExistingClusterHandle(CloudCluster):
         self.resource = declare("ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS)
         # Whatever uses it waits until the cluster was asked.
         self.kubeconfig = pulumi.Output.secret(self.resource.outputs["kubeconfig"])
-        self.running_nodes = running_jobs.running_nodes(self.kubeconfig)
+        self.running_nodes = running_jobs.running_nodes(self.kubeconfig, self._former_names)
         self.authority = self.resource.outputs["authority"]
 
     @property
@@ -72,6 +73,15 @@ class ExistingClusterHandle(CloudCluster):
         part = self._pool(pool)
         inputs = {"pool": pool.name, **{key: part[key] for key in _OF_NODES}}
         return declare("Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
+
+    def _former_names(self, deployed: Deployed, pool: Pool) -> Collection[str]:
+        machines, selector = self._own.machines.get(pool.name, ()), self._own.selectors.get(pool.name)
+        its = [
+            each
+            for each in deployed_outputs("Nodes", deployed)
+            if {*machines} & {*(each.get("nodes") or each["machines"])} or (selector and each["selector"] == selector)
+        ]
+        return [each["pool"] for each in its]
 
     def _has_nodes(self, pool: Pool) -> bool:
         return pool.scaling.autoscaled or pool.name != ADMIN_POOL_NAME or pool.scaling.max_nodes > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import Any, Final
 
@@ -11,14 +11,15 @@ import pulumi
 
 from components.clouds import running_jobs
 from components.clouds.base import AdminObjects, CloudCluster, Subject
+from components.clouds.deployed import Deployed
 from components.clouds.kubeadm import add_ons, machines
 from components.clouds.kubeadm.machines import MachinesContext
-from components.clouds.machines_plugin import MachinesProvider
+from components.clouds.machines_plugin import MachinesProvider, deployed_outputs
 from components.settings import Settings
 from components.settings.pools.own import OwnMachines
 from facts.catalog import OWN_SECRETS
 from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, MINORS
-from facts.concepts.pool import Pool
+from facts.concepts.pool import POOL_LABEL, Pool
 
 _NAMESPACE: Final = "gpucluster"
 
@@ -47,7 +48,7 @@ class KubeadmCluster(CloudCluster):
             # Objects are declared after all control planes are there, and deleted before one goes.
             admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
         self._admin = pulumi.Output.secret(admin)
-        self.running_nodes = running_jobs.running_nodes(self._admin)
+        self.running_nodes = running_jobs.running_nodes(self._admin, self._former_names)
         user = pulumi.Output.secret(self.resource.outputs["userKubeconfig"])
         self.kubeconfig = self._admin if self.user is None else user
         certificate = self.resource.outputs["caCertificate"]
@@ -75,6 +76,11 @@ class KubeadmCluster(CloudCluster):
         if pool.role == "admin":
             return self.resource
         return list(machines.workers(self._context, name, pool, self.resource, self._additional, opts))[-1]
+
+    def _former_names(self, deployed: Deployed, pool: Pool) -> Collection[str]:
+        machines = {each.name for each in self._own.machines[pool.name]}
+        workers = deployed_outputs("Worker", deployed)
+        return [each["labels"][POOL_LABEL] for each in workers if each["machine"]["name"] in machines]
 
     def basics(self, objects: AdminObjects) -> None:
         """The pods' network, and volumes on the machines' own disks."""

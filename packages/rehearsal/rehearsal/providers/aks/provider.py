@@ -71,6 +71,8 @@ class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
 
     @override
     def current(self, row: SimulatedResource[azure.Subscription], record: Record) -> Record:
+        if row.token == azure.POOL:
+            return node_pool.live(self._cloud, record)
         return iam.as_answered(record) if row.token == iam.ROLE_ASSIGNMENT else record
 
     @override

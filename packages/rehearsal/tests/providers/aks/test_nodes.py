@@ -241,9 +241,11 @@ def test_a_look_up_tells_the_pools_and_their_sizes(azure: aks.Microsoft) -> None
     azure.cluster(agentPoolProfiles=[growing()])
     with pytest.raises(ProviderError, match="Status=404 "):
         azure.provider.invoke(GET_POOL, {**PLACE, "agentPoolName": "t4spot"})
-    azure.create(aks.POOL, aks.gpu_pool())
+    pool = azure.create(aks.POOL, aks.gpu_pool())
     has(azure, t4spot=2)
     profiles = azure.provider.invoke(GET_CLUSTER, PLACE)["agentPoolProfiles"]
     # Nobody took the system pool below its minimum.
     assert {profile["name"]: profile["count"] for profile in profiles} == {"system": 1, "t4spot": 2}
     assert azure.provider.invoke(GET_POOL, {**PLACE, "agentPoolName": "t4spot"})["count"] == 2
+    # So does a refresh.
+    assert azure.read(aks.POOL, pool.id, aks.gpu_pool(count=0)).inputs["count"] == 2
