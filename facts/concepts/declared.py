@@ -194,6 +194,8 @@ class Workload(Item):
     """Its pods that are there whether or not there is work: a Deployment's replicas, none of a Job."""
     always_reason: UnknownReason | None = None
     """Why ``always`` is an upper bound, or unknown, although all numbers are known."""
+    pods_reason: UnknownReason | None = None
+    """Why ``gpus`` or ``tolerations`` are unknown, although all values are known."""
     keeps_room: Maybe[bool] = False
     """Whether its pods do nothing but keep room for others, which they make way for."""
     apart: bool = False

@@ -86,7 +86,6 @@ _READ: Final = (
     *eks.READERS,
     *ec2.READERS,
     *ec2.PARTS,
-    ec2.HOOK,
     *SUBNETS,
     *reservations.READERS,
     *services.READERS,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.unknown import UNKNOWN, Maybe, at
 from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared
 
@@ -133,7 +133,8 @@ def _named(value: Any, name: Callable[[str], str]) -> Any:
 def of_terraform(value: Any, foreign: Collection[str] = ()) -> Any:
     """Terraform's schema as a controller or an unbridged provider shows it, with the names of bridged providers.
 
-    A list is there by its own name and by the plural that bridged providers give it; some versions show a block of
+    A list is there by its own name and by the plural that bridged providers give it, and so is what is not known yet;
+    some versions show a block of
     which there is one at most as a list of one, which is there as the block. ``foreign``: names that the tool does not
     have, and drops.
     """
@@ -146,7 +147,7 @@ def of_terraform(value: Any, foreign: Collection[str] = ()) -> Any:
 
 def _is_several(key: Any, value: Any) -> bool:
     named = isinstance(key, str) and (key.endswith("ss") or not key.endswith("s"))
-    return named and isinstance(value, (list, tuple))
+    return named and (value is UNKNOWN or isinstance(value, (list, tuple)))
 
 
 def _plural(key: str) -> str:
@@ -167,9 +168,11 @@ def tag_key(value: Any) -> Maybe[str | None]:
 
 
 def tags_of_pairs(value: Any) -> Any:
-    """``[{"key": "a", "value": "b"}]`` → ``{"a": "b"}``; anything else as it is."""
+    """``[{"key": "a", "value": "b"}]`` → ``{"a": "b"}``, ``UNKNOWN`` if a key is; anything else as it is."""
     if not isinstance(value, (list, tuple)):
         return value
+    if any(UNKNOWN in (entry, at(entry, "key")) for entry in value):
+        return UNKNOWN
     pairs = [entry for entry in value if isinstance(entry, Mapping)]
     return {entry["key"]: entry.get("value", UNKNOWN) for entry in pairs if isinstance(entry.get("key"), str)}
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from facts.concepts import iam
 from facts.concepts.autoscaler import Autoscaler, AutoscalerCall, ScalingGroup
-from facts.concepts.declared import DisruptionBudget, NodeGroup, PodRole, Stack, Violation, Workload
+from facts.concepts.declared import DisruptionBudget, NodeGroup, PodRole, Stack, UnknownReason, Violation, Workload
 from facts.concepts.kubernetes import REPLICATED
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
@@ -84,17 +84,21 @@ def sees_each_group(stack: Stack) -> Iterator[Violation]:
         if discovered is True:
             continue
         not_evaluated = discovered is UNKNOWN or group.gpus.per_node is UNKNOWN
-        message = f"GPU node group '{group.name}' "
+        message, reason = f"GPU node group '{group.name}' ", None
+        remedy = _discovery_remedy(finders)
         if not not_evaluated:
             message += (
                 f"does not match what the autoscaler discovers groups by ({_criteria(finders)}): it keeps its size."
             )
         elif group.discoverable is False and not finders:
-            message += "lacks the tags for discovery by an autoscaler, and no autoscaler in this program names it."
+            lacks = "lacks the tags for discovery by an autoscaler, and no autoscaler in this program names it"
+            message += f"{lacks}."
+            reason = UnknownReason(f"it {lacks}", remedy)
         else:
             message += "may not be discovered by the autoscaler: unknown at preview, checked at update: its tags."
-        remedy = _discovery_remedy(finders)
-        yield sees_each_group.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
+        yield sees_each_group.violation(
+            message, group.resource, remedy=remedy, not_evaluated=not_evaluated, unknown_reason=reason
+        )
 
 
 @rule(
@@ -128,7 +132,14 @@ def knows_each_template(stack: Stack) -> Iterator[Violation]:
             yield knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
         elif unknown:
             what = "its tags for the autoscaler" + (", or what its role allows" if described is UNKNOWN else "")
-            yield knows_each_template.unknown(name, what, group.resource, remedy=remedy)
+            none = described is UNKNOWN and all(role.elsewhere for role in stack.pod_roles)
+            reason = UnknownReason(_ROLE_ELSEWHERE, remedy) if none else None
+            yield knows_each_template.unknown(name, what, group.resource, remedy=remedy, reason=reason)
+
+
+_ROLE_ELSEWHERE: Final = (
+    "the program does not declare the autoscaler's role, which may allow it to ask for the group's labels and taints"
+)
 
 
 def _described(group: ScalingGroup, stack: Stack) -> Maybe[bool]:

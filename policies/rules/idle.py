@@ -224,7 +224,7 @@ def placeholders(stack: Stack) -> Iterator[Violation]:
             count = UNKNOWN if times == 0 else times
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
             what = "whether its pods are placeholders on GPU nodes"
-            reason = reason_of_number(workload, count)
+            reason = reason_of_number(workload, count) or workload.pods_reason
             yield placeholders.unknown(workload.title, what, workload.resource, reason=reason)
         else:
             at_most = "" if reason_of_number(workload, count) is None else "up to "

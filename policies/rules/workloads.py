@@ -402,6 +402,7 @@ def _tolerations_for(taints: tuple[Taint, ...]) -> str:
 
 
 def _unknown(rule: Rule[...], workload: Workload, subject: str, reason: UnknownReason | None = None) -> Violation:
+    reason = reason or workload.pods_reason
     when = "it is unknown" if reason else "unknown at preview, checked at update:"
     message = f"{workload.title}: {when} {subject}."
     remedy = reason.remedy if reason else "The update checks it."

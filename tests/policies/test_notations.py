@@ -17,7 +17,6 @@ from typing import Any, Final
 import pytest
 
 from facts.concepts.unknown import UNKNOWN, holds_unknown
-from policies.readers.eks.machines import HOOK
 from policies.readers.eks.subnets import SUBNETS
 from policies.readers.registry import is_part, is_taken
 from policies.readers.spelling import SINGULAR
@@ -68,7 +67,7 @@ Translation = Callable[[Resource, Mapping[str, str]], Resource | None]
 
 @cache
 def _is_judged(token: str) -> bool:
-    return is_taken(token) or is_part(token) or token in (*SUBNETS, HOOK)
+    return is_taken(token) or is_part(token) or token in SUBNETS
 
 
 def _terraform(resource: Resource, _: Mapping[str, str]) -> Resource | None:

@@ -152,7 +152,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 
 HOOK: Final = "aws:autoscaling/lifecycleHook:LifecycleHook"
-PARTS: Final = (TEMPLATE, CONFIGURATION, TAG)
+PARTS: Final = (TEMPLATE, CONFIGURATION, TAG, HOOK)
 
 
 def _by_templates(name: str) -> Referrer:

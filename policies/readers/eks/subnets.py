@@ -34,15 +34,17 @@ def _is_public(subnet: Declared) -> Maybe[bool]:
 
 
 def subnets_among(declared: Declared, property: str, everything: Program) -> Iterator[Declared]:
-    """The subnets that ``property`` of ``declared`` comes from, names, or selects by ``matchLabels``."""
+    """The subnets that ``property`` of ``declared`` comes from, names, or selects by ``matchLabels``; perhaps any where
+    what it names is not known, nor where that comes from."""
     sources = declared.dependencies.get(property, ())
     entries = items(declared.properties.get(property))
     named = [one for one in entries if isinstance(one, str)]
+    any_of_them = not sources and UNKNOWN in (declared.properties.get(property), *entries)
     for subnet in everything.of(*SUBNETS):
         selected = is_selected(subnet, entries)
         if subnet.urn in sources or subnet.properties.get("id") in named or selected is True:
             yield subnet
-        elif selected is UNKNOWN:
+        elif selected is UNKNOWN or any_of_them:
             yield replace(subnet, certain=False)
 
 

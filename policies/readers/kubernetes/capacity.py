@@ -9,9 +9,22 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.autoscaler import IdleTime
-from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
+from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, amount, at, both, either, flag, items, known_text, known_texts, text, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    amount,
+    at,
+    both,
+    either,
+    flag,
+    holds_unknown,
+    items,
+    known_text,
+    known_texts,
+    text,
+    whole,
+)
 from policies.readers.idle import always_within
 from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -141,6 +154,12 @@ def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
         yield _room(declared, UNKNOWN if source is None else _pod_of(source))
 
 
+_TEMPLATE_ELSEWHERE: Final = UnknownReason(
+    "the program does not declare the template or the workload of its pods",
+    "Declare it in this program, or check its pods by hand and exempt it by name.",
+)
+
+
 def _room(declared: Declared, pod: Any) -> Workload:
     spec = declared.properties.get("spec")
     return Workload(
@@ -155,6 +174,7 @@ def _room(declared: Declared, pod: Any) -> Workload:
         always=amount(at(spec, "replicas"), 1),
         keeps_room=True,
         resource=declared.urn,
+        pods_reason=_TEMPLATE_ELSEWHERE if pod is UNKNOWN and not holds_unknown(spec) else None,
     )
 
 

@@ -23,6 +23,7 @@ from facts.concepts.unknown import (
     at,
     coalesce,
     flag,
+    holds_unknown,
     is_false,
     items,
     known_text,
@@ -46,6 +47,7 @@ from policies.readers.kubernetes.pod_numbers import (
     times,
 )
 from policies.readers.kubernetes.workloads import (
+    PARTS_OF_GPUS,
     affinity_of,
     container_gpus,
     gpu_resource_of,
@@ -621,7 +623,7 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
     own = kind if kind == _RELEASE else known(declared.group, kind)
-    of_knative = _is_of_knative(declared)
+    of_knative, is_known = _is_of_knative(declared), not holds_unknown(body)
     for pod_at in _pods(body, (), _Around(), own):
         whole, around = pod_at.whole, pod_at.around
         pod = pod_at.pod if whole else {"containers": [pod_at.pod]}
@@ -630,6 +632,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         daemon_set = whole and _is_daemon_set(declared, kind, around, gpus)
         # What makes the pods may add its own; where it takes tolerations, it takes what is not said to be none.
         missing = None if whole or "tolerations" in placement else UNKNOWN
+        open = PARTS_OF_GPUS if gpus is UNKNOWN else None if missing is None else _UNSAID_TOLERATIONS
         # Agents that a server starts wait for its work; what a part is called otherwise ends no pod.
         waits = never_ends(pod) and (whole or (own == _RELEASE and around.starts != "perhaps on demand"))
         if around.number.number is None and around.min_scale is not None and of_knative:
@@ -646,6 +649,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             affinity=affinity_of(placement.get("affinity", missing)),
             always=always,
             always_reason=reason,
+            pods_reason=open if is_known else None,
             apart=each_on_a_node(placement, {}) if whole else False,
             idle=around.idle if daemon_set is True else None if gpus == 0 or _ENDING.search(kind) else around.leaves,
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
@@ -659,6 +663,10 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         )
 
 
+_UNSAID_TOLERATIONS: Final = UnknownReason(
+    "it does not say which taints these pods tolerate",
+    "Write the tolerations next to the request ([] for none), or check its pods by hand and exempt it by name.",
+)
 _RELEASE: Final = "Release"
 # Parts of a chart whose pods end: words of a key, in camelCase too. Pods of a backend may start when a server asks.
 _ENDING_PART: Final = re.compile(

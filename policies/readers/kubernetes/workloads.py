@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -32,10 +33,12 @@ from facts.concepts.unknown import (
     coalesce,
     either,
     flag,
+    holds_unknown,
     items,
     known_text,
     known_texts,
     mapping,
+    mappings_in,
     text,
     texts,
     whole,
@@ -119,10 +122,15 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         config_maps=parts.config_maps(pod),
         runtime_class=known_text(at(pod, "runtimeClassName")),
         unknown_reason=_TOLERATES_ELSEWHERE if elsewhere else None,
+        pods_reason=PARTS_OF_GPUS if gpus is UNKNOWN and not _is_open(pod, declared.references) else None,
     )
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if kind == "DaemonSet":
         yield from plugin_of_pod(pod)
+
+
+def _is_open(pod: Any, claims: Sequence[Declared]) -> bool:
+    return holds_unknown(pod) or any(holds_unknown(claim.properties) for claim in claims)
 
 
 def _patches_only_a_number(declared: Declared, pod: Any) -> bool:
@@ -139,6 +147,11 @@ _TOLERATES_ELSEWHERE: Final = UnknownReason(
     "it changes a DaemonSet of another program, which may tolerate any taint",
     "Write it where the DaemonSet is declared, or exempt it by name, with a reason.",
 )
+PARTS_OF_GPUS: Final = UnknownReason(
+    "it asks for parts of GPUs, or for GPUs in an object that the program does not declare",
+    "Request whole GPUs, declare that object in this program, or check its pods by hand and exempt it by name.",
+)
+"""Why the number of GPUs is unknown, although all values are known."""
 _SUSPENDED: Final = ("CronJob", "Job")
 """Kinds of Kubernetes itself that have ``suspend``."""
 
@@ -458,7 +471,9 @@ def container_gpus(container: Any) -> Maybe[int]:
         counts = (whole(at(resources, resource)) for resource in RESOURCES.values())
         if (count := next((each for each in counts if each is not None), None)) is not None:
             return count
-        if isinstance(resources, Mapping) and any(map(names_gpus, resources)):
+        if isinstance(resources, Mapping) and any(
+            names_gpus(name) and whole(count, default=0) != 0 for name, count in resources.items()
+        ):
             return UNKNOWN
     return 0
 
@@ -483,5 +498,6 @@ def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
 
 
 def affinity_of(value: Any) -> Maybe[Mapping[str, Any] | None]:
-    """A pod's ``affinity``."""
+    """A pod's ``affinity``; all of it is looked up, as rules ask for its parts."""
+    deque(mappings_in(value), maxlen=0)
     return None if value is None else mapping(value)
