@@ -74,6 +74,13 @@ def _keys(cloud: str, section: type[Section], definitions: dict[str, Any]) -> It
     definitions.update(schema["$defs"])
     # An editor completes the names that the catalogue has; your own machines may have others.
     for definition in schema["$defs"].values():
+        # A key with nothing after it is refused there, wherever the default is none.
+        for each in definition["properties"].values():
+            each["anyOf"] = [form for form in each.get("anyOf", ()) if form != {"type": "null"}]
+            if not each["anyOf"]:
+                del each["anyOf"]
+            if each.get("default", "") is None:
+                del each["default"]
         if "gpu" in definition["properties"]:
             definition["properties"]["gpu"]["anyOf"] = [{"enum": [*catalog.GPUS]}, {"type": "string"}]
     for key, value in schema["properties"].items():

@@ -126,8 +126,12 @@ def _of_terraform(service: str, kind: str) -> str:
     return f"awscc:index/{service}{kind}:{service.capitalize()}{kind}"
 
 
+# What the readers know in the words of the API itself.
+_OF_THE_API: Final = ("applicationautoscaling:ScalableTarget", "ecs:Service", "ecs:TaskDefinition")
+
 RESOURCES: Final = {name: _of_api(spelling) for name, spelling in _RESOURCES.items()}
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     **{f"aws-native:{name}": spelling for name, spelling in RESOURCES.items()},
     **{_of_terraform(*name.split(":")): spelling for name, spelling in RESOURCES.items()},
+    **{_of_terraform(*name.split(":")): _of_api(renaming(f"aws-native:{name}")) for name in _OF_THE_API},
 }

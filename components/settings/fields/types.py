@@ -44,6 +44,12 @@ _LABEL_VALUE: Final = re.compile(rf"({_LABEL_NAME.pattern})?")
 _DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _RESOURCE_LABEL: Final = re.compile(r"[a-z][-_a-z0-9]{0,62}")
 _RESOURCE_LABEL_VALUE: Final = re.compile(r"[-_a-z0-9]{0,63}")
+# https://github.com/distribution/reference/blob/v0.6.0/reference.go: a registry is what has a dot or a port in it.
+_REGISTRY: Final = r"(?:localhost|\[[0-9A-Fa-f:]+\]|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:\d))(?::\d+)?/"
+_PART_OF_IMAGE: Final = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
+_CONTAINER_IMAGE: Final = re.compile(
+    rf"(?:{_REGISTRY})?{_PART_OF_IMAGE}(?:/{_PART_OF_IMAGE})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9+._-]+:[0-9a-f]{{32,}})?"
+)
 
 # Keys of Kubernetes, NVIDIA and this project: only their owners set them.
 RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", GPU_RESOURCE.split("/")[0], "gpucluster.dev")
@@ -362,6 +368,15 @@ LabelValue = Annotated[
     ),
 ]
 """A value of a node label or a taint; may be empty."""
+ContainerImage = Annotated[
+    StrictStr,
+    Field(min_length=1),
+    matching(
+        _CONTAINER_IMAGE,
+        "is no container image: a registry, a path of lower-case letters, digits, '.', '_' and '-', a tag or digest",
+        "Write for example ghcr.io/team/server:1.2",
+    ),
+]
 NodeLabels = dict[LabelKey, LabelValue]
 GpuNodeLabels = dict[Annotated[StrictStr, AfterValidator(gpu_label_key)], LabelValue]
 ResourceLabels = dict[

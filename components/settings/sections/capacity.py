@@ -72,7 +72,7 @@ class Reservation(Section):
     zone: StrictStr | None = Field(default=None, description="zone of the reservation. Default: the pool's only zone")
     nodes: StrictInt | None = Field(default=None, ge=1, description="reserved machines, if fewer than `maxNodes`")
     first: Date | None = Field(default=None, description="first day of a capacity block, UTC, such as `'2027-03-01'`")
-    last: Date | None = Field(default=None, description="last day of a capacity block, UTC")
+    last: Date | None = Field(default=None, validate_default=True, description="last day of a capacity block, UTC")
 
     @field_validator("zone")
     @classmethod

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validato
 
 from components.settings.fields import check
 from components.settings.fields import types as fields
-from components.settings.fields.types import Cidr, Flag, Section, context, matching, once, wrong
+from components.settings.fields.types import Cidr, ContainerImage, Flag, Section, context, matching, once, wrong
 from facts.concepts.addresses import open_to_internet
 
 _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
@@ -226,7 +226,7 @@ class ExistingCluster(Section):
         description="where its control plane is, if two clusters of a region have the name; on GKE the region or a "
         "zone. Default: looked up",
     )
-    reaper_image: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+    reaper_image: ContainerImage | None = Field(
         default=None,
         description="image of the CronJob that replaces broken nodes: any with Python 3.9 or newer, for a cluster that "
         "pulls from other registries than public.ecr.aws. Default: Docker's official image there",

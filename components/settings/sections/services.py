@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from typing_extensions import Self
 
 from components.settings.fields.namespaces import Namespace
-from components.settings.fields.types import Flag, Minutes, Section, matching, once, wrong
+from components.settings.fields.types import ContainerImage, Flag, Minutes, Section, matching, once, wrong
 
 # A second Service is named <name>-pods: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,48}[a-z0-9])?")
@@ -29,7 +29,7 @@ class InferenceService(Section):
     """An HTTP server on the cheapest pool that fits, at `http://<name>.<namespace>:8080`."""
 
     name: ServiceName = Field(description="name of the service in the cluster")
-    image: StrictStr = Field(description="container image; nodes must be able to pull it")
+    image: ContainerImage = Field(description="container image; nodes must be able to pull it")
     command: tuple[StrictStr, ...] = Field(default=(), description="command that replaces the image's own")
     namespace: Namespace = Field(default="default", description="namespace of the service; the program creates it")
     gpu: StrictStr | None = Field(default=None, description="GPU type, or part of its name. Default: any GPU")

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from typing_extensions import Self
 
 from components.settings.fields.namespaces import LABEL
-from components.settings.fields.types import Section, matching, wrong
+from components.settings.fields.types import ContainerImage, Section, matching, wrong
 from facts.catalog.model import Resources
 from facts.catalog.tables import parsed
 
@@ -108,7 +108,7 @@ class Notebook(Tool):
         description="Secret in namespace `notebook` whose `values.yaml` holds `hub.config` of that login, with client "
         "ID and secret",
     )
-    image: Annotated[StrictStr, Field(min_length=1)] = Field(
+    image: ContainerImage = Field(
         default="quay.io/jupyter/pytorch-notebook:cuda12-hub-5.5.0",
         description="image of a notebook; needs JupyterHub's single-user server",
     )

@@ -66,6 +66,19 @@ def readable(file: Path) -> Any:
         return None
 
 
+def test_no_key_in_a_section_may_be_empty() -> None:
+    """The program refuses it: test_answers.py."""
+    definitions = stack_schema()["definitions"]
+    keys = [(name, key, form) for name, each in definitions.items() for key, form in each["properties"].items()]
+    assert len(keys) > 100
+    may = [
+        f"{name}.{key}"
+        for name, key, form in keys
+        if jsonschema.Draft7Validator({"definitions": definitions, "allOf": [form]}).is_valid(None)
+    ]
+    assert may == []
+
+
 def test_the_schema_refuses_only_files_that_the_program_refuses() -> None:
     refused = [file for file in BAD if readable(file) is not None and errors(readable(file))]
     # Unknown keys, wrong types and missing keys; most of the other mistakes are about a cloud or between keys.
