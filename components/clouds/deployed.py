@@ -73,6 +73,14 @@ class Deployed:
         """The outputs of the resources whose names begin with ``start``, by the rest of their names."""
         return {name.removeprefix(start): outputs for name, outputs in self._of(token, start)}
 
+    def of_type(self, token: str) -> Mapping[str, Mapping[str, Any]]:
+        """The outputs of the resources of a type, by their URNs."""
+        return {
+            urn: _outputs(each)
+            for urn, each in self._resources.items()
+            if each.struct_value.fields["type"].string_value == token
+        }
+
     def inside(self, component: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Name and outputs of each resource in components of that type, at any depth."""
         for urn, resource in self._resources.items():

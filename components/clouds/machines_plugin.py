@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -21,9 +21,9 @@ def declare(
     return CustomResource(_token(kind), name, inputs, opts, outputs=outputs)
 
 
-def deployed_outputs(kind: str, deployed: Deployed) -> Iterator[Mapping[str, Any]]:
-    """Of each resource of the plugin that the last update left, of the type ``kind``."""
-    yield from deployed.beginning(_token(kind), "").values()
+def deployed_outputs(kind: str, deployed: Deployed) -> Mapping[str, Mapping[str, Any]]:
+    """Of each resource of the plugin that the last update left, of the type ``kind``, by their URNs."""
+    return deployed.of_type(_token(kind))
 
 
 def _token(kind: str) -> ObjectToken:

@@ -18,17 +18,16 @@ _NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 def running_nodes(
-    kubeconfig: pulumi.Output[str], former_names: Callable[[Deployed, Pool], Collection[str]]
+    kubeconfig: pulumi.Output[str], deployed: Deployed, former_names: Callable[[Pool], Collection[str]]
 ) -> RunningNodes:
     """Of a cluster whose administrator has the ``kubeconfig``: a pool is busy while pods have its GPUs.
 
     Not one whose GPUs nobody is to share any more: its machines say so at once, and so does their device plugin.
     ``former_names``: of the pools in which a pool's nodes were after the last update.
     """
-    deployed = Deployed()
 
     def former_name(pool: Pool) -> str:
-        names = former_names(deployed, pool)
+        names = former_names(pool)
         return pool.name if pool.name in names else next(iter(names), pool.name)
 
     def busy(pool: Pool) -> pulumi.Output[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -137,3 +138,22 @@ def test_an_update_without_it_asks_nothing(server: ApiServer) -> None:
     for stack in POOLS:
         update(stack, update(stack), labels={"example.com/rack": "7"})
     assert server.asked == []
+
+
+@pytest.mark.parametrize("moved", [{"name": "renamed"}, {"gpusPerNode": 4}])
+def test_a_machine_stays_the_resource_that_it_was(moved: dict[str, Any]) -> None:
+    """As another one it would join, and then leave the cluster as the former one goes. From one update to the next, and
+    from 0.1.0, where the pool was in its name."""
+    first = update("own")
+    second = update("own", first, **moved)
+    workers = [recording.of_type("gpucluster-machines:index:Worker") for recording in (first, second)]
+    assert {each.name for each in workers[0]} == {each.name for each in workers[1]} == {"gpu1", "gpu2"}
+    assert {each.inputs["labels"][POOL_LABEL] for each in workers[0] + workers[1]} > {"t4-2"}
+    earlier = {urn.replace("Worker::", "Worker::t4-2-pool-"): answer for urn, answer in first.answers.items()}
+    after = update("own", dataclasses.replace(first, answers=earlier), **moved).of_type(
+        "gpucluster-machines:index:Worker"
+    )
+    for each in after:
+        (alias,) = each.aliases
+        assert f"Worker::t4-2-pool-{each.name}" in alias
+        assert each.urn.rpartition("::")[0] in alias

@@ -52,7 +52,9 @@ class ExistingClusterHandle(CloudCluster):
         self.resource = declare("ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS)
         # Whatever uses it waits until the cluster was asked.
         self.kubeconfig = pulumi.Output.secret(self.resource.outputs["kubeconfig"])
-        self.running_nodes = running_jobs.running_nodes(self.kubeconfig, self._former_names)
+        deployed = Deployed()
+        self._nodes = deployed_outputs("Nodes", deployed).values()
+        self.running_nodes = running_jobs.running_nodes(self.kubeconfig, deployed, self._former_names)
         self.authority = self.resource.outputs["authority"]
 
     @property
@@ -74,11 +76,11 @@ class ExistingClusterHandle(CloudCluster):
         inputs = {"pool": pool.name, **{key: part[key] for key in _OF_NODES}}
         return declare("Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 
-    def _former_names(self, deployed: Deployed, pool: Pool) -> Collection[str]:
+    def _former_names(self, pool: Pool) -> Collection[str]:
         machines, selector = self._own.machines.get(pool.name, ()), self._own.selectors.get(pool.name)
         its = [
             each
-            for each in deployed_outputs("Nodes", deployed)
+            for each in self._nodes
             if {*machines} & {*(each.get("nodes") or each["machines"])} or (selector and each["selector"] == selector)
         ]
         return [each["pool"] for each in its]

@@ -48,7 +48,9 @@ class KubeadmCluster(CloudCluster):
             # Objects are declared after all control planes are there, and deleted before one goes.
             admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
         self._admin = pulumi.Output.secret(admin)
-        self.running_nodes = running_jobs.running_nodes(self._admin, self._former_names)
+        deployed = Deployed()
+        self._workers = deployed_outputs("Worker", deployed)
+        self.running_nodes = running_jobs.running_nodes(self._admin, deployed, self._former_names)
         user = pulumi.Output.secret(self.resource.outputs["userKubeconfig"])
         self.kubeconfig = self._admin if self.user is None else user
         certificate = self.resource.outputs["caCertificate"]
@@ -75,12 +77,13 @@ class KubeadmCluster(CloudCluster):
         """The pool's machines as nodes; the admin pool is the control plane."""
         if pool.role == "admin":
             return self.resource
-        return list(machines.workers(self._context, name, pool, self.resource, self._additional, opts))[-1]
+        cluster = (self.resource, *self._additional)
+        return list(machines.workers(self._context, pool, cluster, self._workers, opts))[-1]
 
-    def _former_names(self, deployed: Deployed, pool: Pool) -> Collection[str]:
+    def _former_names(self, pool: Pool) -> Collection[str]:
         machines = {each.name for each in self._own.machines[pool.name]}
-        workers = deployed_outputs("Worker", deployed)
-        return [each["labels"][POOL_LABEL] for each in workers if each["machine"]["name"] in machines]
+        former = (each for each in self._workers.values() if each["machine"]["name"] in machines)
+        return [each["labels"][POOL_LABEL] for each in former]
 
     def basics(self, objects: AdminObjects) -> None:
         """The pods' network, and volumes on the machines' own disks."""

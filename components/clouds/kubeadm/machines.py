@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -92,27 +92,32 @@ def additional_control_planes(context: MachinesContext, name: str, first: Custom
 
 def workers(
     context: MachinesContext,
-    name: str,
     pool: Pool,
-    control_plane: CustomResource,
-    additional: Sequence[CustomResource],
+    control_planes: Sequence[CustomResource],
+    deployed: Mapping[str, Mapping[str, Any]],
     opts: pulumi.ResourceOptions,
 ) -> Iterator[CustomResource]:
-    """The machines of a pool, each a node after ``kubeadm join``; upgraded after all control planes."""
-    own = context.own
+    """The machines of a pool, each a node after ``kubeadm join``; upgraded after all ``control_planes``.
+
+    One stays the resource that it was when its pool gets another name, or it another pool: it would be taken out of the
+    cluster after it is in it again. ``deployed`` are those of the last update, by their URNs.
+    """
+    own, former = context.own, {each["machine"]["name"]: urn for urn, each in deployed.items()}
     options = pulumi.ResourceOptions.merge(
-        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane, *additional])
+        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[*control_planes])
     )
     for machine in own.machines[pool.name]:
         inputs: dict[str, Any] = {
             **_node(context, machine, pool),
-            **_joins(context, control_plane),
+            **_joins(context, control_planes[0]),
             "kubeadm": [],
             "gpus": pool.gpus.per_node,
         }
         if driver := _driver(own, pool):
             inputs["nvidia"] = driver
-        yield declare("Worker", f"{name}-{machine.name}", inputs, options)
+        aliases = [former[machine.name]] if machine.name in former else []
+        its = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(aliases=aliases))
+        yield declare("Worker", machine.name, inputs, its)
 
 
 def _driver(own: OwnMachines, pool: Pool) -> dict[str, str]:

@@ -36,6 +36,7 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
     """Raises ``OperationError`` for changes that a running node does not take."""
     changes = {key for key in {*olds, *news} if olds.get(key) != news.get(key)}
     if kind == PREFLIGHT:
+        _refuse_other_roles(olds, news)
         return ResourceDiff(frozenset(changes))
     if "machine" in changes:
         parts = {key for key in ("name", "address", "hostKey", "user", "port") if _part(olds, key) != _part(news, key)}
@@ -52,6 +53,20 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
     if not replaces and state.get("facts"):
         _refuse(kind, olds, state, news, changes)
     return ResourceDiff(frozenset(changes), frozenset(replaces))
+
+
+def _refuse_other_roles(olds: Properties, news: Properties) -> None:
+    """A machine leaves the cluster before it is another kind of node: as one resource goes after another is made, it
+    would leave as what it has become."""
+    before, after = (
+        {each["machine"]["name"]: each["role"] for each in inputs.get("machines") or []} for inputs in (olds, news)
+    )
+    moved = sorted(name for name, role in after.items() if before.get(name, role) != role)
+    if moved:
+        raise OperationError(
+            f"{', '.join(moved)}: no machine in the cluster can turn from a control plane into a worker or the reverse;"
+            " remove it from the stack file, `pulumi up`, and add it again"
+        )
 
 
 def _part(inputs: Properties, key: str) -> Any:

@@ -177,6 +177,18 @@ def test_what_no_node_takes_is_refused_before_anything_happens(kind: str, change
     assert difference(kind, inputs, dict(inputs), news).changes, "a create that failed may be corrected"
 
 
+def test_no_machine_becomes_another_kind_of_node_while_it_is_in_the_cluster() -> None:
+    before = preflight(CP1, GPU1)
+    after = json.loads(json.dumps(before))
+    for each in after["machines"]:
+        each["role"] = "controlPlane"
+    with pytest.raises(OperationError, match=r"^gpu1: no machine in the cluster can turn.*remove it.*add it again"):
+        difference(PREFLIGHT, before, dict(before), after)
+    after["machines"] = [each for each in after["machines"] if each["machine"]["name"] == "cp1"]
+    assert difference(PREFLIGHT, before, dict(before), after).changes == {"machines"}
+    assert difference(PREFLIGHT, after, dict(after), before).changes == {"machines"}
+
+
 @pytest.mark.parametrize("version", ["1.34", "1.34.4", "1.34.10", "1.35", "1.35.0"])
 def test_a_newer_patch_and_the_next_minor_version_are_updates(version: str) -> None:
     inputs = worker(GPU1, CP1)
