@@ -11,7 +11,7 @@ import pytest
 
 from facts.concepts.pool import POOL_LABEL
 from tests.api_server import ApiServer, Reader
-from tests.program.test_machine_keys import EXAMPLES, existing_pool, own_pool
+from tests.program.test_machine_keys import EXAMPLES, existing_pool, host_key, own_pool
 from tests.recorder import Recording
 from tests.stacks import run_with
 
@@ -157,3 +157,20 @@ def test_a_machine_stays_the_resource_that_it_was(moved: dict[str, Any]) -> None
         (alias,) = each.aliases
         assert f"Worker::t4-2-pool-{each.name}" in alias
         assert each.urn.rpartition("::")[0] in alias
+
+
+def test_a_machine_of_another_name_is_the_same_resource_which_is_replaced() -> None:
+    """It leaves the cluster, and joins it by its new name. An added machine is a resource of its own."""
+    first = update("own")
+    machines = POOLS["own"]()["machines"]
+    renamed = update("own", first, machines=[{**machines[0], "name": "gpu9"}, machines[1]])
+    workers = {each.name: each for each in renamed.of_type("gpucluster-machines:index:Worker")}
+    assert set(workers) == {"gpu9", "gpu2"}
+    assert ["Worker::gpu1" in alias for alias in workers["gpu9"].aliases] == [True]
+    added = update(
+        "own",
+        first,
+        machines=[*machines, {**machines[0], "name": "gpu3", "address": "10.99.0.14", "hostKey": host_key(4)}],
+    )
+    (new,) = (each for each in added.of_type("gpucluster-machines:index:Worker") if each.name == "gpu3")
+    assert new.aliases == ()

@@ -99,10 +99,10 @@ def workers(
 ) -> Iterator[CustomResource]:
     """The machines of a pool, each a node after ``kubeadm join``; upgraded after all ``control_planes``.
 
-    One stays the resource that it was when its pool gets another name, or it another pool: it would be taken out of the
-    cluster after it is in it again. ``deployed`` are those of the last update, by their URNs.
+    One stays the resource that it was when its pool gets another name, or it another pool or name: it would be taken
+    out of the cluster after it has joined again. ``deployed`` are those of the last update, by their URNs.
     """
-    own, former = context.own, {each["machine"]["name"]: urn for urn, each in deployed.items()}
+    own, former = context.own, _former(context.own, deployed)
     options = pulumi.ResourceOptions.merge(
         opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[*control_planes])
     )
@@ -118,6 +118,16 @@ def workers(
         aliases = [former[machine.name]] if machine.name in former else []
         its = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(aliases=aliases))
         yield declare("Worker", machine.name, inputs, its)
+
+
+def _former(own: OwnMachines, deployed: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
+    """The URN that a machine had at the last update, by its name: one with another name is known by its host key."""
+    there = [machine for machines in own.machines.values() for machine in machines]
+    kept = {machine.name for machine in there}
+    names = {each["machine"]["name"]: urn for urn, each in deployed.items()}
+    gone = {each["machine"]["hostKey"]: urn for urn, each in deployed.items() if each["machine"]["name"] not in kept}
+    urns = {each.name: names.get(each.name) or gone.get(each.host_key) for each in there}
+    return {name: urn for name, urn in urns.items() if urn is not None}
 
 
 def _driver(own: OwnMachines, pool: Pool) -> dict[str, str]:

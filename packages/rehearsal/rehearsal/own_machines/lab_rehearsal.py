@@ -105,12 +105,15 @@ class LabStackFile:
         version: str = "",
         planes: int | None = None,
         labels: Mapping[str, str] | None = None,
+        ending: str = "",
     ) -> None:
         """Write it, without the machine of that name: then no team may have more GPUs than are left.
 
         With ``planes``, so many control planes. What stays for the next time: a later ``version`` of Kubernetes, from a
-        repository of its own; more ``labels`` of the GPU pools.
+        repository of its own; more ``labels`` of the GPU pools, and an ``ending`` of their names.
         """
+        for pool in self._config[f"{PREFIX}gpuPools"]:
+            pool["name"] += ending
         for pool in self._config[f"{PREFIX}gpuPools"] if labels else ():
             pool["labels"] = {**pool.get("labels", {}), **(labels or {})}
         if version:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from components.settings import Settings
 from facts.concepts.counts import counted
+from facts.concepts.pool import POOL_LABEL
 from rehearsal.cluster.api import Api, ApiError, condition
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.processes import kill_children
@@ -37,6 +38,7 @@ openssl req -new -key {_CERTIFICATE[:-4]}.key -subj /O=kubeadm:cluster-admins/CN
 """A certificate of 5 more days in place of the year's."""
 _JOB_GOES_ON_SECONDS: Final = 15
 _UPGRADE_SECONDS: Final = 1500.0
+_OTHER_NAME: Final = "-renamed"
 _MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
@@ -129,10 +131,18 @@ class OwnRehearsal(LabRehearsal):
             self._fewer(lab, engine, file, cluster, before)
         with self._stage("a machine more"):
             lab.restock(self._workers[-1])
-            file.write(engine.stack_file)
+            file.write(engine.stack_file, ending=_OTHER_NAME)
             self._killed(engine, cluster)
             self._engine_check("worker-added", "A machine that is written again joins", engine.up(self._options.gate))
             self._ready("worker-added-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
+            pools = {name: cluster.nodes()[name]["metadata"]["labels"][POOL_LABEL] for name in self._workers}
+            renamed = all(_OTHER_NAME in pool for pool in pools.values())
+            self._check(
+                "pool-renamed",
+                "With another name of their pool they stay nodes",
+                renamed,
+                ", ".join(sorted({*pools.values()})),
+            )
             self._no_tokens("no-tokens-after-kill", cluster)
 
     def _killed(self, engine: Engine, cluster: ClusterView) -> None:

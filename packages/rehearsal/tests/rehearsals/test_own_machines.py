@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.rehearsal]
         (
             "kubeadm",
             "gpu-job gpu-alone drift power-on second-up-silent no-secrets destroy killed killed-recovered worker-added "
-            "no-tokens-after-kill",
+            "pool-renamed no-tokens-after-kill",
         ),
         (
             "kubeadm-ha",
