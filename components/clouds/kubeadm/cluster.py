@@ -39,7 +39,8 @@ class KubeadmCluster(CloudCluster):
             pulumi.warn(text, parent)
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
-        self._context = MachinesContext(settings=settings, own=settings.own, options=options)
+        deployed = Deployed()
+        self._context = MachinesContext(settings=settings, own=settings.own, options=options, deployed=deployed)
         checked = machines.preflight(self._context, f"{name}-preflight")
         self.resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
         self._additional = [*machines.additional_control_planes(self._context, f"{name}-control-plane", self.resource)]
@@ -48,8 +49,6 @@ class KubeadmCluster(CloudCluster):
             # Objects are declared after all control planes are there, and deleted before one goes.
             admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
         self._admin = pulumi.Output.secret(admin)
-        deployed = Deployed()
-        self._workers = deployed_outputs("Worker", deployed)
         self.running_nodes = running_jobs.running_nodes(self._admin, deployed, self._former_names)
         user = pulumi.Output.secret(self.resource.outputs["userKubeconfig"])
         self.kubeconfig = self._admin if self.user is None else user
@@ -78,12 +77,12 @@ class KubeadmCluster(CloudCluster):
         if pool.role == "admin":
             return self.resource
         cluster = (self.resource, *self._additional)
-        return list(machines.workers(self._context, pool, cluster, self._workers, opts))[-1]
+        return list(machines.workers(self._context, pool, cluster, opts))[-1]
 
     def _former_names(self, pool: Pool) -> Collection[str]:
-        machines = {each.name for each in self._own.machines[pool.name]}
-        former = (each for each in self._workers.values() if each["machine"]["name"] in machines)
-        return [each["labels"][POOL_LABEL] for each in former]
+        names = {each.name for each in self._own.machines[pool.name]}
+        former = deployed_outputs(machines.WORKER, self._context.deployed).values()
+        return [each["labels"][POOL_LABEL] for each in former if each["machine"]["name"] in names]
 
     def basics(self, objects: AdminObjects) -> None:
         """The pods' network, and volumes on the machines' own disks."""

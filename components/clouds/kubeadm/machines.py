@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.deployed import Deployed
 from components.clouds.kubeadm.add_ons import FIREWALL_PORTS
-from components.clouds.machines_plugin import declare
+from components.clouds.machines_plugin import declare, deployed_outputs
 from components.resources import CustomResource, documents
 from components.settings import Settings
 from components.settings.pools.own import OwnMachines
@@ -23,6 +24,8 @@ from facts.concepts.pool import Pool
 USERS: Final = "gpucluster:users"
 """The user of the output ``kubeconfig``, and the group of its certificate."""
 
+WORKER: Final = "Worker"
+_PLANE: Final = "AdditionalControlPlane"
 _HERE: Final = Path(__file__).parent
 _AUDIT_POLICY: Final = "/etc/kubernetes/gpucluster/audit.yaml"
 """The plugin mounts its folder into the API server."""
@@ -35,6 +38,7 @@ class MachinesContext:
     settings: Settings
     own: OwnMachines
     options: pulumi.ResourceOptions
+    deployed: Deployed
 
 
 def preflight(context: MachinesContext, name: str) -> CustomResource:
@@ -84,25 +88,22 @@ def control_plane(context: MachinesContext, name: str, after: pulumi.Resource) -
 
 def additional_control_planes(context: MachinesContext, name: str, first: CustomResource) -> Iterator[CustomResource]:
     """The other machines with a control plane; each joins the cluster of the ``first``."""
+    former = _former(context, _PLANE)
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[first]))
     for machine in context.own.control_planes[1:]:
         inputs = {**_plane(context, machine), **_joins(context, first)}
-        yield declare("AdditionalControlPlane", f"{name}-{machine.name}", inputs, options)
+        its = pulumi.ResourceOptions.merge(options, _as_before(machine, former))
+        yield declare(_PLANE, f"{name}-{machine.name}", inputs, its)
 
 
 def workers(
     context: MachinesContext,
     pool: Pool,
     control_planes: Sequence[CustomResource],
-    deployed: Mapping[str, Mapping[str, Any]],
     opts: pulumi.ResourceOptions,
 ) -> Iterator[CustomResource]:
-    """The machines of a pool, each a node after ``kubeadm join``; upgraded after all ``control_planes``.
-
-    One stays the resource that it was when its pool gets another name, or it another pool or name: it would be taken
-    out of the cluster after it has joined again. ``deployed`` are those of the last update, by their URNs.
-    """
-    own, former = context.own, _former(context.own, deployed)
+    """The machines of a pool, each a node after ``kubeadm join``; upgraded after all ``control_planes``."""
+    own, former = context.own, _former(context, WORKER)
     options = pulumi.ResourceOptions.merge(
         opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[*control_planes])
     )
@@ -115,19 +116,27 @@ def workers(
         }
         if driver := _driver(own, pool):
             inputs["nvidia"] = driver
-        aliases = [former[machine.name]] if machine.name in former else []
-        its = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(aliases=aliases))
-        yield declare("Worker", machine.name, inputs, its)
+        its = pulumi.ResourceOptions.merge(options, _as_before(machine, former))
+        yield declare(WORKER, machine.name, inputs, its)
 
 
-def _former(own: OwnMachines, deployed: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
-    """The URN that a machine had at the last update, by its name: one with another name is known by its host key."""
-    there = [machine for machines in own.machines.values() for machine in machines]
+def _former(context: MachinesContext, kind: str) -> Mapping[str, str]:
+    """The URN that a machine had at the last update, by its name: one with another name is known by its host key.
+
+    It stays that resource when its pool gets another name, or it another pool or name. As a new one it would join, and
+    then leave the cluster as the former one.
+    """
+    there = [machine for machines in context.own.machines.values() for machine in machines]
     kept = {machine.name for machine in there}
-    names = {each["machine"]["name"]: urn for urn, each in deployed.items()}
-    gone = {each["machine"]["hostKey"]: urn for urn, each in deployed.items() if each["machine"]["name"] not in kept}
+    deployed = {urn: each["machine"] for urn, each in deployed_outputs(kind, context.deployed).items()}
+    names = {machine["name"]: urn for urn, machine in deployed.items()}
+    gone = {machine["hostKey"]: urn for urn, machine in deployed.items() if machine["name"] not in kept}
     urns = {each.name: names.get(each.name) or gone.get(each.host_key) for each in there}
     return {name: urn for name, urn in urns.items() if urn is not None}
+
+
+def _as_before(machine: MachineSetting, former: Mapping[str, str]) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(aliases=[former[machine.name]] if machine.name in former else [])
 
 
 def _driver(own: OwnMachines, pool: Pool) -> dict[str, str]:

@@ -87,12 +87,17 @@ def _refuse_for_cluster(olds: Properties, news: Properties) -> None:
             f" so virtualAddress cannot change: {way}. Else take the cluster down first (pulumi destroy)"
         )
     parts = ("name", "address")
-    if before and any(_part(olds, part) != _part(news, part) for part in parts):
+    if any(_part(olds, part) != _part(news, part) for part in parts):
         old = olds["machine"]
+        others = (
+            "If it is lost for good, install it anew with this name and address, write its new hostKey and `pulumi up`:"
+            " it joins the others"
+            if before
+            else "Another one is another cluster: take this one down first (pulumi destroy), with all that is in it"
+        )
         raise OperationError(
             f"{old['name']} ({old['address']}) is the first control plane and has to be the first in"
-            " adminPool.machines. If it is lost for good, install it anew with this name and address, write its new"
-            " hostKey and `pulumi up`: it joins the others"
+            f" adminPool.machines. {others}"
         )
 
 

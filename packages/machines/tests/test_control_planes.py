@@ -257,9 +257,13 @@ def test_the_shared_address_cannot_change(before: str | None, after: str | None,
     assert difference(CONTROL_PLANE, inputs(after), {}, inputs(before)).changes == {"virtualAddress"}
 
 
-def test_another_first_control_plane_is_refused_where_there_can_be_others() -> None:
-    olds, news = (control_plane(each, virtualAddress=VIRTUAL) for each in (CP1, CP2))
-    with pytest.raises(OperationError, match=r"cp1 .* has to be the first .*install it anew"):
+@pytest.mark.parametrize(
+    ("shared", "words"), [({"virtualAddress": VIRTUAL}, "install it anew"), ({}, "take this one down first")]
+)
+def test_another_first_control_plane_is_refused(shared: dict[str, str], words: str) -> None:
+    """With one control plane it would be another cluster, and this one with all of its volumes gone."""
+    olds, news = (control_plane(each, **shared) for each in (CP1, CP2))
+    with pytest.raises(OperationError, match=rf"cp1 .* has to be the first .*{words}"):
         difference(CONTROL_PLANE, olds, STATE, news)
 
 
