@@ -21,6 +21,7 @@ from pulumi.runtime import mocks
 import machines.wire
 from facts import catalog
 from facts.concepts.unknown import UNKNOWN
+from machines.errors import OperationError
 from machines.resources import MachineResources
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from packages.rehearsal.tests.upgrade.program import Program
@@ -432,9 +433,10 @@ class ClusterObjects(SimulatedKubernetes):
 
 
 class Machines:
-    """The plugin of own machines and of clusters that exist, without machines."""
+    """The plugin of own machines and of clusters that exist. Of machines it knows who joined, by their host keys."""
 
     def __init__(self) -> None:
+        self._joined: set[str] = set()
         self._plugin, self._answers = MachineResources(), Cloud(Recording())
         # As in a preview in which the cluster cannot be asked yet.
         self._plugin.configure({"kubeconfig": machines.wire.UNKNOWN})
@@ -443,17 +445,25 @@ class Machines:
         return news, []
 
     def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
-        difference = self._plugin.diff(request.type, before.inputs, before.state, news)
-        return Diff(tuple(difference.changes), tuple(difference.replaces))
+        try:
+            difference = self._plugin.diff(request.type, before.inputs, before.state, news)
+        except OperationError as error:
+            raise ProviderError(str(error)) from error
+        return Diff(tuple(difference.changes), tuple(difference.replaces), delete_before_replace=True)
 
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
+        self._joined |= _host_keys(inputs)
         return Created(*self._answers.new_resource(mocks.MockResourceArgs(request.type, request.name, inputs)))
 
     def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         return self.create(request, news, timeout).state
 
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
-        """There is no machine to give back."""
+        self._joined -= _host_keys(inputs)
 
     def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
-        return Created(id, state)
+        return Created(id if _host_keys(inputs) <= self._joined else "", state)
+
+
+def _host_keys(inputs: Properties) -> set[str]:
+    return {inputs["machine"]["hostKey"]} if "machine" in inputs else set()
