@@ -168,8 +168,8 @@ def node_identity(subject: Cluster | NodeGroup) -> list[Violation]:
     "verified-boot",
     title="Nodes load signed software only",
     why="A rootkit below the operating system outlives the pod that brought it.",
-    remedy="Leave shielded nodes and integrity monitoring on (AKS: enableVTPM), and turn secure boot on where the GPU "
-    "driver is signed.",
+    remedy="Leave shielded nodes and integrity monitoring on (AKS: enableVTPM; azurerm has no word for it, azapi has), "
+    "and turn secure boot on where the GPU driver is signed.",
     level="advisory",
     severity="low",
     example=replace(GPUS, verified_boot=False),
