@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from components.clouds.aks import auto_provisioning
 from components.clouds.aks.network import profile
 from components.clouds.aks.running_pools import RunningPools
 from components.clouds.data_lookup import refuse, step_problem
@@ -19,6 +20,8 @@ from facts.catalog.aks.naming import pool_name, zone_numbers
 
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _NETWORK: Final = "azure-native:network:VirtualNetwork"
+_AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
+_NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 _OTHERWISE: Final = "for another one create a new cluster, in a stack of its own"
 # With another one of these the provider replaces the cluster, and the new one has what the stack file says.
 _REPLACING: Final = ("dnsServiceIP", "networkDataplane", "networkPolicy", "outboundType", "podCidr", "serviceCidr")
@@ -41,7 +44,8 @@ def refuse_other_fixed(name: str, settings: Settings, outbound: str, deployed: D
     network = list(_other_network(name, settings, admin, deployed))
     others = [*_other_endpoint(settings, cluster), *_other_machines(settings, admin)]
     versions = _other_version(settings, running) if running.version else ()
-    refuse([*network, *others, *_other_identities(settings, cluster), *versions], settings)
+    identities, autoscaler = _other_identities(settings, cluster), _other_autoscaler(settings, cluster, deployed)
+    refuse([*network, *others, *identities, *versions, *autoscaler], settings)
 
 
 def _replaced(settings: Settings, outbound: str, cluster: Mapping[str, Any]) -> bool:
@@ -119,6 +123,27 @@ def _other_identities(settings: Settings, cluster: Mapping[str, Any]) -> Iterato
                 f"the running cluster has the identity {running}, and for another one jobs would end",
                 f"{f'Take {key} out' if running.lower() == own.lower() else f'Write {key}: {running}'}; {_OTHERWISE}",
             )
+
+
+def _other_autoscaler(settings: Settings, cluster: Mapping[str, Any], deployed: Deployed) -> Iterator[Problem]:
+    """Azure has both on one cluster by a preview feature alone, and ends node auto-provisioning when no NodePool starts
+    nodes and none is there: https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning,
+    https://learn.microsoft.com/azure/aks/use-node-auto-provisioning#disable-node-auto-provisioning-nap-on-an-aks-cluster
+    """
+    provisions = (cluster.get("nodeProvisioningProfile") or {}).get("mode") == "Auto"
+    profiles = [str(each["name"]) for each in cluster.get("agentPoolProfiles") or () if each.get("enableAutoScaling")]
+    pools = deployed.names(_NODE_POOL) if provisions else deployed.names(_AGENT_POOL).union(profiles)
+    if provisions == (settings.autoscaler == auto_provisioning.NAME) or not pools:
+        return
+    has = (
+        f"{auto_provisioning.NAME}, which Azure ends only without NodePools" if provisions else "the cluster autoscaler"
+    )
+    without = "" if provisions else f", beside which Azure turns on no {auto_provisioning.NAME}"
+    yield Problem(
+        "autoscaling.autoscaler",
+        f"the running cluster has {has}{without}",
+        f"{f'Write autoscaler: {auto_provisioning.NAME}' if provisions else 'Leave it out'}; {_OTHERWISE}",
+    )
 
 
 def _other_version(settings: Settings, running: RunningPools) -> Iterator[Problem]:

@@ -361,23 +361,13 @@ def rows(column: str) -> Effects:
 
 
 def edits() -> Iterator[Any]:
-    """Each key in each column; `make test` tries those of which the page says that something ends or is refused, one
-    of each section of the stack file, with a cloud's second autoscaler only where it says something else.
-    """
-    tried: set[tuple[str, ...]] = set()
+    """Each key in each column."""
     for name, column in COLUMNS.items():
         for key in sorted({*asked(column), *(rows(name).keys() & CHANGES)} - ELSEWHERE):
             before = before_and_after(key, column)[0].get("autoscaling", {}).get("autoscaler")
             if (before or catalog.of(column.cloud).choices.autoscalers[0]) != column.autoscaler:
                 continue  # an edit of another column
-            effect = rows(name).get(IN_THE_TABLES.get(key, key))
-            first = next(rows(each) for each in COLUMNS if COLUMNS[each].cloud == column.cloud)
-            same = first is not rows(name) and first.get(IN_THE_TABLES.get(key, key)) == effect
-            ends = effect is not None and (effect.preview == "refused" or effect.job in ("ends", "moves", "others"))
-            kind = (name, key.partition(".")[0], effect.preview, effect.job) if effect is not None else ()
-            short = ends and not same and kind not in tried
-            tried |= {kind} if short else set()
-            yield pytest.param(name, key, marks=[] if short else pytest.mark.rehearsal, id=f"{name}-{key}")
+            yield pytest.param(name, key, id=f"{name}-{key}")
 
 
 @pytest.mark.parametrize(("column", "key"), [*edits()])

@@ -29,6 +29,9 @@ class State:
     def outputs(self, token: str, name: str) -> Mapping[str, Any]:
         return self._outputs.get(token, {})
 
+    def names(self, token: str) -> frozenset[str]:
+        return frozenset(each["name"] for each in [self._outputs.get(token)] if each)
+
 
 def running(admin: Mapping[str, Any] = {}, **changes: Any) -> Mapping[str, Any]:
     """A cluster as Azure answers, which has what the settings say."""
@@ -56,9 +59,20 @@ def running(admin: Mapping[str, Any] = {}, **changes: Any) -> Mapping[str, Any]:
     }
 
 
-def refusal(cluster: Mapping[str, Any], *, runs: str = "", long_term: bool = False, **keys: Any) -> str:
+AGENT_POOL = {"azure-native:containerservice:AgentPool": {"name": "t4"}}
+NODE_POOL = {"kubernetes:karpenter.sh/v1:NodePool": {"name": "t4"}}
+
+
+def refusal(
+    cluster: Mapping[str, Any],
+    *,
+    runs: str = "",
+    long_term: bool = False,
+    pool: Mapping[str, Mapping[str, Any]] = {},
+    **keys: Any,
+) -> str:
     """Why it is refused, or an empty text. Azure says what it ``runs`` and whether it has ``long_term`` support."""
-    state = State({"azure-native:containerservice:ManagedCluster": cluster})
+    state = State({"azure-native:containerservice:ManagedCluster": cluster, **pool})
     pools = SimpleNamespace(version=runs, long_term=long_term)
     try:
         refuse_other_fixed("cluster", settings(**keys), OUTBOUND, cast("Deployed", state), cast("RunningPools", pools))
@@ -105,6 +119,34 @@ def test_what_is_the_same_and_what_replaces_the_cluster_is_no_problem(cluster: M
 )
 def test_another_value_is_refused_with_the_one_to_write(cluster: Mapping[str, Any], words: str) -> None:
     assert words in refusal(cluster)
+
+
+AUTO = running(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"})
+NAP = {"autoscaler": "node-auto-provisioning"}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "pool", "keys", "words"),
+    [
+        (
+            running(),
+            AGENT_POOL,
+            NAP,
+            "has the cluster autoscaler, beside which Azure turns on no node-auto-provisioning",
+        ),
+        (running({"enableAutoScaling": True}), {}, NAP, "Leave it out; for another one create a new cluster"),
+        (AUTO, NODE_POOL, {}, "Write autoscaler: node-auto-provisioning; for another one create a new cluster"),
+        (running(), {}, NAP, ""),
+        (AUTO, {}, {}, ""),
+        (AUTO, NODE_POOL, NAP, ""),
+        (running(), AGENT_POOL, {}, ""),
+    ],
+)
+def test_another_autoscaler_is_refused_while_there_are_pools_of_the_former_one(
+    cluster: Mapping[str, Any], pool: Mapping[str, Any], keys: dict[str, Any], words: str
+) -> None:
+    answer = refusal(cluster, pool=pool, **keys)
+    assert words in answer if words else answer == ""
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,9 @@ class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
     @override
     def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         with self.operation(request, id, "Updating"):
-            return super().update(request, id, before, news, timeout)
+            state = super().update(request, id, before, news, timeout)
+        # Azure answers with the pool as it has it then.
+        return state if request.preview or request.type != azure.POOL else self.read(request, id, news, state).state
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
