@@ -56,6 +56,15 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 PREVIEW = ("preview", "--stack=test", "--suppress-progress", "--diff")
 
 
+# A cloud's credential plugin, which answers with the token of who is logged in.
+PLUGIN = """\
+#!/bin/sh
+cat <<END
+{{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","status":{{"token":"$(cat '{token}')"}}}}
+END
+"""
+
+
 def log_in(project: Project, name: str) -> None:
     shutil.copy(project.directory / name, project.directory / "token")
 
@@ -69,16 +78,21 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, plane: ControlPlane) -> Iterator[Project]:
-    """The stack, made by the cluster's administrator; from then on the token of its kubeconfig is a reader's.
+    """The stack, made by the cluster's administrator; from then on a reader is logged in.
 
-    The kubeconfig itself stays, as with the clouds' credential plugins: a refresh logs in with that of the state.
+    The kubeconfig itself stays, as it names a credential plugin: a refresh logs in with that of the state.
     """
     assert _HELM is not None
     directory = tmp_path_factory.mktemp("project")
-    provider = SimulatedKubernetes(tools=Path(_HELM).parent)
+    plugin = directory / "plugins" / "gke-gcloud-auth-plugin"
+    plugin.parent.mkdir()
+    plugin.write_text(PLUGIN.format(token=directory / "token"))
+    plugin.chmod(0o755)
+    provider = SimulatedKubernetes([plugin.parent], tools=Path(_HELM).parent)
     server = serve(provider)
     config = yaml.safe_load(plane.kubeconfig.read_text())
-    config["users"][0]["user"] = {"tokenFile": str(directory / "token")}
+    plugin_api = {"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": "IfAvailable"}
+    config["users"][0]["user"] = {"exec": {**plugin_api, "command": plugin.name}}
     (directory / "kubeconfig").write_text(yaml.safe_dump(config))
     write_chart(directory / "chart")
     project = Project.create(directory, PROGRAM, {provider: server.port})
