@@ -65,7 +65,7 @@ def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(sandbox:
     assert node["spec"]["providerID"].endswith(instance["InstanceId"])
     pool = sandbox.api.get(pool_path(POOL))["spec"]["template"]
     assert pool["metadata"]["labels"].items() <= node["metadata"]["labels"].items()
-    assert GPU_TAINT in node["spec"]["taints"]
+    assert GPU_TAINT.manifest in node["spec"]["taints"]
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
     sandbox.api.delete(f"{PODS}/first", gracePeriodSeconds=0)
     eventually("the machine is gone", lambda: not sandbox.instances("pending", "running"), SECONDS)
