@@ -14,12 +14,14 @@ from components.clouds.base import Subject
 from components.settings.sections.access import Access
 from components.settings.sections.teams import Team
 from components.teams import manifests, priority_classes
+from components.user_admission import user_policies
 from facts.concepts.kubernetes import role_binding
 from packages.rehearsal.tests.simulated_cluster import eventually, tools
 from rehearsal.checks.permissions import people_checks, team_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.simulation import UserInfo
+from tests.components.specs import cluster_settings
 
 pytestmark = pytest.mark.rehearsal
 
@@ -76,6 +78,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
             *(each for entry in ENTRIES for each in bindings(entry, Subject(kind="Group", name=entry.who))),
             *priority_classes(default=True),
             *(each for team in TEAMS for each in manifests(team)),
+            *user_policies(cluster_settings(teams=TEAMS)),
         ):
             plane.api.apply_manifest(manifest)
         yield plane.api
@@ -214,7 +217,7 @@ def failed_teams(api: Api, *teams: Team) -> dict[str, str]:
 
 @pytest.mark.parametrize("team", TEAMS, ids=lambda team: team.name)
 def test_each_team_gets_its_gpus_and_no_more(api: Api, team: Team) -> None:
-    # A quota holds once its controller has counted; until then every pod is refused.
+    # A quota holds once its controller has counted (until then every pod is refused), a policy soon after it is made.
     eventually("the quota holds", lambda: not failed_teams(api, team))
 
 
