@@ -80,7 +80,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
             *(each for team in TEAMS for each in manifests(team)),
             *user_policies(cluster_settings(teams=TEAMS)),
         ):
-            plane.api.apply_manifest(manifest)
+            plane.api.apply_manifest(dict(manifest))
         yield plane.api
 
 
